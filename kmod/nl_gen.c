@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Do not edit directly, auto-generated from: */
+/*	Documentation/netlink/specs/rdma_isolate.yaml */
+/* YNL-GEN kernel source */
+
+#include <net/netlink.h>
+#include <net/genetlink.h>
+
+#include "nl_gen.h"
+
+#include "../uapi/linux/rdma_isolate.h"
+
+/* RDMA_ISOLATE_CMD_DEV_GET - do */
+const struct nla_policy rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_NAME + 1] = {
+	[RDMA_ISOLATE_A_DEV_NAME] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+};
+
+/* RDMA_ISOLATE_CMD_DEV_SET - do */
+const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES + 1] = {
+	[RDMA_ISOLATE_A_DEV_NAME] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_DEV_MODE] = NLA_POLICY_MAX(NLA_U32, 2),
+	[RDMA_ISOLATE_A_DEV_MAX_RATE] = NLA_POLICY_MIN(NLA_U64, 1),
+	[RDMA_ISOLATE_A_DEV_MAX_OPS] = { .type = NLA_U64, },
+	[RDMA_ISOLATE_A_DEV_SAFE_UTIL] = NLA_POLICY_MIN(NLA_U64, 1),
+	[RDMA_ISOLATE_A_DEV_CHUNK_BYTES] = { .type = NLA_U32, },
+	[RDMA_ISOLATE_A_DEV_TOKEN_BYTES] = { .type = NLA_U32, },
+	[RDMA_ISOLATE_A_DEV_TOKEN_OPS] = { .type = NLA_U32, },
+	[RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES] = { .type = NLA_U32, },
+};
+
+/* RDMA_ISOLATE_CMD_FLOW_GET - do */
+const struct nla_policy rdma_isolate_flow_get_nl_policy[RDMA_ISOLATE_A_FLOW_QPN + 1] = {
+	[RDMA_ISOLATE_A_FLOW_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_FLOW_QPN] = { .type = NLA_U32, },
+};
+
+/* RDMA_ISOLATE_CMD_RULE_ADD - do */
+const struct nla_policy rdma_isolate_rule_add_nl_policy[RDMA_ISOLATE_A_RULE_WEIGHT + 1] = {
+	[RDMA_ISOLATE_A_RULE_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_RULE_ULP] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_ULP_NAME_MAX, },
+	[RDMA_ISOLATE_A_RULE_PEER] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_PEER_MAX, },
+	[RDMA_ISOLATE_A_RULE_COMM] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_COMM_MAX, },
+	[RDMA_ISOLATE_A_RULE_UID] = { .type = NLA_U32, },
+	[RDMA_ISOLATE_A_RULE_CLASS] = NLA_POLICY_MAX(NLA_U32, 2),
+	[RDMA_ISOLATE_A_RULE_WEIGHT] = NLA_POLICY_RANGE(NLA_U32, 1, RDMA_ISOLATE_WEIGHT_MAX),
+};
+
+/* RDMA_ISOLATE_CMD_RULE_DEL - do */
+const struct nla_policy rdma_isolate_rule_del_nl_policy[RDMA_ISOLATE_A_RULE_ID + 1] = {
+	[RDMA_ISOLATE_A_RULE_ID] = NLA_POLICY_MIN(NLA_U32, 1),
+};
+
+/* RDMA_ISOLATE_CMD_RULE_GET - do */
+const struct nla_policy rdma_isolate_rule_get_nl_policy[RDMA_ISOLATE_A_RULE_ID + 1] = {
+	[RDMA_ISOLATE_A_RULE_ID] = NLA_POLICY_MIN(NLA_U32, 1),
+};
+
+/* RDMA_ISOLATE_CMD_STAT_GET - do */
+const struct nla_policy rdma_isolate_stat_get_nl_policy[RDMA_ISOLATE_A_STAT_DEV + 1] = {
+	[RDMA_ISOLATE_A_STAT_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+};
+
+/* Ops table for rdma_isolate */
+const struct genl_ops rdma_isolate_nl_ops[7] = {
+	{
+		.cmd		= RDMA_ISOLATE_CMD_DEV_GET,
+		.doit		= rdma_isolate_nl_dev_get_doit,
+		.dumpit		= rdma_isolate_nl_dev_get_dumpit,
+		.policy		= rdma_isolate_dev_get_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_DEV_NAME,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_DEV_SET,
+		.doit		= rdma_isolate_nl_dev_set_doit,
+		.policy		= rdma_isolate_dev_set_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_FLOW_GET,
+		.doit		= rdma_isolate_nl_flow_get_doit,
+		.dumpit		= rdma_isolate_nl_flow_get_dumpit,
+		.policy		= rdma_isolate_flow_get_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_FLOW_QPN,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_RULE_ADD,
+		.doit		= rdma_isolate_nl_rule_add_doit,
+		.policy		= rdma_isolate_rule_add_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_RULE_WEIGHT,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_RULE_DEL,
+		.doit		= rdma_isolate_nl_rule_del_doit,
+		.policy		= rdma_isolate_rule_del_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_RULE_ID,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_RULE_GET,
+		.doit		= rdma_isolate_nl_rule_get_doit,
+		.dumpit		= rdma_isolate_nl_rule_get_dumpit,
+		.policy		= rdma_isolate_rule_get_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_RULE_ID,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_STAT_GET,
+		.doit		= rdma_isolate_nl_stat_get_doit,
+		.dumpit		= rdma_isolate_nl_stat_get_dumpit,
+		.policy		= rdma_isolate_stat_get_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_STAT_DEV,
+	},
+};
+
+const struct genl_multicast_group rdma_isolate_nl_mcgrps[1] = {
+	[RDMA_ISOLATE_NLGRP_EVENTS] = { "events", },
+};

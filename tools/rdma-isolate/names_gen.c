@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Do not edit directly, auto-generated from: */
+/*	Documentation/netlink/specs/rdma_isolate.yaml */
+/* by tools/regen.sh */
+
+#include "names_gen.h"
+
+static const struct name_value state_values[] = {
+	{ "idle", "queue pairs are registered, traffic is not looked at" },
+	{ "observe", "traffic is counted, never delayed or split" },
+	{ "enforce", "flows are managed" },
+	{ "draining", "being disabled, what is held goes out" },
+	{ "gone", "the device is being removed" },
+};
+
+const struct name_enum name_state = {
+	state_values, 5,
+};
+
+static const struct name_value mode_values[] = {
+	{ "disable", "let everything that is held go out, then be idle" },
+	{ "observe", "count traffic, never delay or split it" },
+	{ "enable", "manage flows" },
+};
+
+const struct name_enum name_mode = {
+	mode_values, 3,
+};
+
+static const struct name_value class_values[] = {
+	{ "latency", "never delayed, split or queued" },
+	{ "throughput", "many small messages, paced by messages per second" },
+	{ "bandwidth", "large messages, split and paced by bytes per second" },
+};
+
+const struct name_enum name_class = {
+	class_values, 3,
+};
+
+static const struct name_value reason_values[] = {
+	{ "none", "managed" },
+	{ "latency-class", "latency class, never delayed" },
+	{ "observe-only", "the device is only observed" },
+	{ "before-load", "created before load, reconnect" },
+	{ "user-qp", "owned by a user-space program" },
+	{ "qp-type", "not a reliable connection" },
+	{ "special-qp", "management queue pair" },
+	{ "poll-direct", "its completions are polled by the ULP alone" },
+	{ "signal-all", "created to signal every work request" },
+	{ "create-flags", "created with flags that cannot be split, such as integrity" },
+	{ "ulp-not-listed", "ULP is not one that is known to be safe, add a rule" },
+	{ "no-cq-room", "no room left in its completion queue" },
+	{ "memory", "no memory left for its records" },
+	{ "device-not-capable", "the device lacks what is needed" },
+	{ "disabled", "the device is not enabled" },
+	{ "unknown-opcode", "it posted an operation that is not known" },
+};
+
+const struct name_enum name_reason = {
+	reason_values, 16,
+};
+
+static const struct name_attr dev_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "name", NAME_STRING, 0 },
+	[3] = { "index", NAME_U32, 0 },
+	[4] = { "state", NAME_U32, &name_state },
+	[5] = { "mode", NAME_U32, &name_mode },
+	[6] = { "max_rate", NAME_U64, 0 },
+	[7] = { "max_ops", NAME_U64, 0 },
+	[8] = { "safe_util", NAME_U64, 0 },
+	[9] = { "chunk_bytes", NAME_U32, 0 },
+	[10] = { "token_bytes", NAME_U32, 0 },
+	[11] = { "token_ops", NAME_U32, 0 },
+	[12] = { "inflight_bytes", NAME_U32, 0 },
+	[13] = { "calibrated", NAME_U32, 0 },
+	[14] = { "latency_flows", NAME_U32, 0 },
+	[15] = { "managed_flows", NAME_U32, 0 },
+	[16] = { "held_wrs", NAME_U32, 0 },
+	[17] = { "ports", NAME_U32, 0 },
+};
+
+const struct name_set name_set_dev = {
+	dev_attrs, 17,
+};
+
+static const struct name_attr flow_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "dev", NAME_STRING, 0 },
+	[3] = { "qpn", NAME_U32, 0 },
+	[4] = { "class", NAME_U32, &name_class },
+	[5] = { "managed", NAME_U32, 0 },
+	[6] = { "reason", NAME_U32, &name_reason },
+	[7] = { "qp_type", NAME_U32, 0 },
+	[8] = { "qp_state", NAME_U32, 0 },
+	[9] = { "ulp", NAME_STRING, 0 },
+	[10] = { "peer", NAME_STRING, 0 },
+	[11] = { "pid", NAME_U32, 0 },
+	[12] = { "comm", NAME_STRING, 0 },
+	[13] = { "uid", NAME_U32, 0 },
+	[14] = { "rule_id", NAME_U32, 0 },
+	[15] = { "weight", NAME_U32, 0 },
+	[16] = { "tx_bytes", NAME_U64, 0 },
+	[17] = { "rx_bytes", NAME_U64, 0 },
+	[18] = { "wrs", NAME_U64, 0 },
+	[19] = { "chunks", NAME_U64, 0 },
+	[20] = { "splits", NAME_U64, 0 },
+	[21] = { "queued", NAME_U64, 0 },
+	[22] = { "wait_ns", NAME_U64, 0 },
+	[23] = { "held", NAME_U64, 0 },
+};
+
+const struct name_set name_set_flow = {
+	flow_attrs, 23,
+};
+
+static const struct name_attr rule_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "id", NAME_U32, 0 },
+	[3] = { "dev", NAME_STRING, 0 },
+	[4] = { "ulp", NAME_STRING, 0 },
+	[5] = { "peer", NAME_STRING, 0 },
+	[6] = { "comm", NAME_STRING, 0 },
+	[7] = { "uid", NAME_U32, 0 },
+	[8] = { "class", NAME_U32, &name_class },
+	[9] = { "weight", NAME_U32, 0 },
+};
+
+const struct name_set name_set_rule = {
+	rule_attrs, 9,
+};
+
+static const struct name_attr stat_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "dev", NAME_STRING, 0 },
+	[3] = { "counter", NAME_NEST, 0 },
+};
+
+const struct name_set name_set_stat = {
+	stat_attrs, 3,
+};
+
+static const struct name_attr counter_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "name", NAME_STRING, 0 },
+	[3] = { "value", NAME_U64, 0 },
+};
+
+const struct name_set name_set_counter = {
+	counter_attrs, 3,
+};

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/* Do not edit directly, auto-generated from: */
+/*	Documentation/netlink/specs/rdma_isolate.yaml */
+/* YNL-GEN uapi header */
+
+#ifndef _UAPI_LINUX_RDMA_ISOLATE_H
+#define _UAPI_LINUX_RDMA_ISOLATE_H
+
+#define RDMA_ISOLATE_FAMILY_NAME	"rdma_isolate"
+#define RDMA_ISOLATE_FAMILY_VERSION	1
+
+#define RDMA_ISOLATE_DEV_NAME_MAX	63
+#define RDMA_ISOLATE_ULP_NAME_MAX	31
+#define RDMA_ISOLATE_COMM_MAX		15
+#define RDMA_ISOLATE_PEER_MAX		45
+#define RDMA_ISOLATE_WEIGHT_MAX		10000
+#define RDMA_ISOLATE_AUTO		4294967295
+
+/**
+ * enum riso_dev_state - what the module does with a device now
+ * @RISO_DEV_IDLE: queue pairs are registered, traffic is not looked at
+ * @RISO_DEV_OBSERVE: traffic is counted, never delayed or split
+ * @RISO_DEV_ENFORCE: flows are managed
+ * @RISO_DEV_DRAINING: being disabled, what is held goes out
+ * @RISO_DEV_GONE: the device is being removed
+ */
+enum riso_dev_state {
+	RISO_DEV_IDLE,
+	RISO_DEV_OBSERVE,
+	RISO_DEV_ENFORCE,
+	RISO_DEV_DRAINING,
+	RISO_DEV_GONE,
+};
+
+/**
+ * enum riso_mode - what the module shall do with a device
+ * @RISO_MODE_DISABLE: let everything that is held go out, then be idle
+ * @RISO_MODE_OBSERVE: count traffic, never delay or split it
+ * @RISO_MODE_ENABLE: manage flows
+ */
+enum riso_mode {
+	RISO_MODE_DISABLE,
+	RISO_MODE_OBSERVE,
+	RISO_MODE_ENABLE,
+};
+
+/**
+ * enum riso_class - how a flow is treated
+ * @RISO_CLASS_LATENCY: never delayed, split or queued
+ * @RISO_CLASS_THROUGHPUT: many small messages, paced by messages per second
+ * @RISO_CLASS_BANDWIDTH: large messages, split and paced by bytes per second
+ */
+enum riso_class {
+	RISO_CLASS_LATENCY,
+	RISO_CLASS_THROUGHPUT,
+	RISO_CLASS_BANDWIDTH,
+};
+
+/**
+ * enum riso_reason - why a flow is not managed
+ * @RISO_REASON_NONE: managed
+ * @RISO_REASON_LATENCY_CLASS: latency class, never delayed
+ * @RISO_REASON_OBSERVE_ONLY: the device is only observed
+ * @RISO_REASON_BEFORE_LOAD: created before load, reconnect
+ * @RISO_REASON_USER_QP: owned by a user-space program
+ * @RISO_REASON_QP_TYPE: not a reliable connection
+ * @RISO_REASON_SPECIAL_QP: management queue pair
+ * @RISO_REASON_POLL_DIRECT: its completions are polled by the ULP alone
+ * @RISO_REASON_SIGNAL_ALL: created to signal every work request
+ * @RISO_REASON_CREATE_FLAGS: created with flags that cannot be split, such as
+ *   integrity
+ * @RISO_REASON_ULP_NOT_LISTED: ULP is not one that is known to be safe, add a
+ *   rule
+ * @RISO_REASON_NO_CQ_ROOM: no room left in its completion queue
+ * @RISO_REASON_MEMORY: no memory left for its records
+ * @RISO_REASON_DEVICE_NOT_CAPABLE: the device lacks what is needed
+ * @RISO_REASON_DISABLED: the device is not enabled
+ * @RISO_REASON_UNKNOWN_OPCODE: it posted an operation that is not known
+ */
+enum riso_reason {
+	RISO_REASON_NONE,
+	RISO_REASON_LATENCY_CLASS,
+	RISO_REASON_OBSERVE_ONLY,
+	RISO_REASON_BEFORE_LOAD,
+	RISO_REASON_USER_QP,
+	RISO_REASON_QP_TYPE,
+	RISO_REASON_SPECIAL_QP,
+	RISO_REASON_POLL_DIRECT,
+	RISO_REASON_SIGNAL_ALL,
+	RISO_REASON_CREATE_FLAGS,
+	RISO_REASON_ULP_NOT_LISTED,
+	RISO_REASON_NO_CQ_ROOM,
+	RISO_REASON_MEMORY,
+	RISO_REASON_DEVICE_NOT_CAPABLE,
+	RISO_REASON_DISABLED,
+	RISO_REASON_UNKNOWN_OPCODE,
+};
+
+enum {
+	RDMA_ISOLATE_A_DEV_PAD = 1,
+	RDMA_ISOLATE_A_DEV_NAME,
+	RDMA_ISOLATE_A_DEV_INDEX,
+	RDMA_ISOLATE_A_DEV_STATE,
+	RDMA_ISOLATE_A_DEV_MODE,
+	RDMA_ISOLATE_A_DEV_MAX_RATE,
+	RDMA_ISOLATE_A_DEV_MAX_OPS,
+	RDMA_ISOLATE_A_DEV_SAFE_UTIL,
+	RDMA_ISOLATE_A_DEV_CHUNK_BYTES,
+	RDMA_ISOLATE_A_DEV_TOKEN_BYTES,
+	RDMA_ISOLATE_A_DEV_TOKEN_OPS,
+	RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES,
+	RDMA_ISOLATE_A_DEV_CALIBRATED,
+	RDMA_ISOLATE_A_DEV_LATENCY_FLOWS,
+	RDMA_ISOLATE_A_DEV_MANAGED_FLOWS,
+	RDMA_ISOLATE_A_DEV_HELD_WRS,
+	RDMA_ISOLATE_A_DEV_PORTS,
+
+	__RDMA_ISOLATE_A_DEV_MAX,
+	RDMA_ISOLATE_A_DEV_MAX = (__RDMA_ISOLATE_A_DEV_MAX - 1)
+};
+
+enum {
+	RDMA_ISOLATE_A_FLOW_PAD = 1,
+	RDMA_ISOLATE_A_FLOW_DEV,
+	RDMA_ISOLATE_A_FLOW_QPN,
+	RDMA_ISOLATE_A_FLOW_CLASS,
+	RDMA_ISOLATE_A_FLOW_MANAGED,
+	RDMA_ISOLATE_A_FLOW_REASON,
+	RDMA_ISOLATE_A_FLOW_QP_TYPE,
+	RDMA_ISOLATE_A_FLOW_QP_STATE,
+	RDMA_ISOLATE_A_FLOW_ULP,
+	RDMA_ISOLATE_A_FLOW_PEER,
+	RDMA_ISOLATE_A_FLOW_PID,
+	RDMA_ISOLATE_A_FLOW_COMM,
+	RDMA_ISOLATE_A_FLOW_UID,
+	RDMA_ISOLATE_A_FLOW_RULE_ID,
+	RDMA_ISOLATE_A_FLOW_WEIGHT,
+	RDMA_ISOLATE_A_FLOW_TX_BYTES,
+	RDMA_ISOLATE_A_FLOW_RX_BYTES,
+	RDMA_ISOLATE_A_FLOW_WRS,
+	RDMA_ISOLATE_A_FLOW_CHUNKS,
+	RDMA_ISOLATE_A_FLOW_SPLITS,
+	RDMA_ISOLATE_A_FLOW_QUEUED,
+	RDMA_ISOLATE_A_FLOW_WAIT_NS,
+	RDMA_ISOLATE_A_FLOW_HELD,
+
+	__RDMA_ISOLATE_A_FLOW_MAX,
+	RDMA_ISOLATE_A_FLOW_MAX = (__RDMA_ISOLATE_A_FLOW_MAX - 1)
+};
+
+enum {
+	RDMA_ISOLATE_A_RULE_PAD = 1,
+	RDMA_ISOLATE_A_RULE_ID,
+	RDMA_ISOLATE_A_RULE_DEV,
+	RDMA_ISOLATE_A_RULE_ULP,
+	RDMA_ISOLATE_A_RULE_PEER,
+	RDMA_ISOLATE_A_RULE_COMM,
+	RDMA_ISOLATE_A_RULE_UID,
+	RDMA_ISOLATE_A_RULE_CLASS,
+	RDMA_ISOLATE_A_RULE_WEIGHT,
+
+	__RDMA_ISOLATE_A_RULE_MAX,
+	RDMA_ISOLATE_A_RULE_MAX = (__RDMA_ISOLATE_A_RULE_MAX - 1)
+};
+
+enum {
+	RDMA_ISOLATE_A_STAT_PAD = 1,
+	RDMA_ISOLATE_A_STAT_DEV,
+	RDMA_ISOLATE_A_STAT_COUNTER,
+
+	__RDMA_ISOLATE_A_STAT_MAX,
+	RDMA_ISOLATE_A_STAT_MAX = (__RDMA_ISOLATE_A_STAT_MAX - 1)
+};
+
+enum {
+	RDMA_ISOLATE_A_COUNTER_PAD = 1,
+	RDMA_ISOLATE_A_COUNTER_NAME,
+	RDMA_ISOLATE_A_COUNTER_VALUE,
+
+	__RDMA_ISOLATE_A_COUNTER_MAX,
+	RDMA_ISOLATE_A_COUNTER_MAX = (__RDMA_ISOLATE_A_COUNTER_MAX - 1)
+};
+
+enum {
+	RDMA_ISOLATE_CMD_DEV_GET = 1,
+	RDMA_ISOLATE_CMD_DEV_SET,
+	RDMA_ISOLATE_CMD_DEV_NTF,
+	RDMA_ISOLATE_CMD_FLOW_GET,
+	RDMA_ISOLATE_CMD_RULE_ADD,
+	RDMA_ISOLATE_CMD_RULE_DEL,
+	RDMA_ISOLATE_CMD_RULE_GET,
+	RDMA_ISOLATE_CMD_STAT_GET,
+
+	__RDMA_ISOLATE_CMD_MAX,
+	RDMA_ISOLATE_CMD_MAX = (__RDMA_ISOLATE_CMD_MAX - 1)
+};
+
+#define RDMA_ISOLATE_MCGRP_EVENTS	"events"
+
+#endif /* _UAPI_LINUX_RDMA_ISOLATE_H */
