@@ -1,0 +1,820 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Handlers of the generic netlink family rdma_isolate, which
+ * Documentation/netlink/specs/rdma_isolate.yaml describes.
+ *
+ * Messages are translated here, nothing is decided: policies are generated,
+ * ranges that depend on anything else belong to the setters of dev.c and
+ * rule.c. Operations run in parallel, so those setters do their own locking.
+ *
+ * The family is seen in the initial network namespace only.
+ */
+
+#include <linux/inet.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <net/genetlink.h>
+#include <net/ipv6.h>
+#include <net/netlink.h>
+
+#include "dev.h"
+#include "flow.h"
+#include "netlink.h"
+#include "nl_gen.h"
+#include "rule.h"
+#include "stats.h"
+
+static_assert((int)RISO_DEV_IDLE == (int)RISO_STATE_IDLE);
+static_assert((int)RISO_DEV_OBSERVE == (int)RISO_STATE_OBSERVE);
+static_assert((int)RISO_DEV_ENFORCE == (int)RISO_STATE_ENFORCE);
+static_assert((int)RISO_DEV_DRAINING == (int)RISO_STATE_DRAINING);
+static_assert((int)RISO_DEV_GONE == (int)RISO_STATE_GONE);
+static_assert(RDMA_ISOLATE_AUTO == RISO_AUTO);
+static_assert(RDMA_ISOLATE_DEV_NAME_MAX + 1 == IB_DEVICE_NAME_MAX);
+static_assert(RDMA_ISOLATE_ULP_NAME_MAX + 1 == RISO_ULP_LEN);
+static_assert(RDMA_ISOLATE_COMM_MAX + 1 == TASK_COMM_LEN);
+static_assert(RDMA_ISOLATE_WEIGHT_MAX == RISO_WEIGHT_MAX);
+
+static struct genl_family family;
+
+/* Protects event_up: an id of a group that was given back may be another's. */
+static DEFINE_MUTEX(event_lock);
+static bool event_up;
+
+/*
+ * Setters check this by hand, because GENL_ADMIN_PERM would refuse without
+ * saying why.
+ */
+static int check_admin(struct sk_buff *skb, struct genl_info *info)
+{
+	if (netlink_capable(skb, CAP_NET_ADMIN))
+		return 0;
+
+	GENL_SET_ERR_MSG(info, "CAP_NET_ADMIN is needed");
+	return -EPERM;
+}
+
+/* One policy serves do and dump: a dump without a filter takes none of it. */
+static int check_dump_plain(struct netlink_callback *cb)
+{
+	if (!nlmsg_attrlen(cb->nlh, GENL_HDRLEN))
+		return 0;
+
+	NL_SET_ERR_MSG(cb->extack, "this dump takes no attributes");
+	return -EINVAL;
+}
+
+/* Device named by an attribute, to be put, or an ERR_PTR() */
+static struct riso_dev *find_dev(const struct nlattr *name,
+				 struct netlink_ext_ack *extack)
+{
+	struct riso_dev *rd;
+
+	if (!name) {
+		NL_SET_ERR_MSG(extack, "the name of the device is missing");
+		return ERR_PTR(-EINVAL);
+	}
+
+	rd = riso_dev_get_by_name(nla_data(name));
+	if (!rd) {
+		NL_SET_ERR_MSG_ATTR(extack, name, "no RDMA device of this name");
+		return ERR_PTR(-ENODEV);
+	}
+	return rd;
+}
+
+static int put_dev(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
+		   struct riso_dev *rd)
+{
+	struct riso_dev_info info;
+	void *hdr;
+
+	riso_dev_info(rd, &info);
+
+	hdr = genlmsg_put(skb, portid, seq, &family, flags, cmd);
+	if (!hdr)
+		return -EMSGSIZE;
+
+	if (nla_put_string(skb, RDMA_ISOLATE_A_DEV_NAME, info.name) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_INDEX, info.index) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_STATE, info.state) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_DEV_MAX_RATE,
+			      info.cfg.max_rate, RDMA_ISOLATE_A_DEV_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_DEV_MAX_OPS,
+			      info.cfg.max_ops, RDMA_ISOLATE_A_DEV_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_DEV_SAFE_UTIL,
+			      info.cfg.safe_util, RDMA_ISOLATE_A_DEV_PAD) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_CHUNK_BYTES,
+			info.cfg.chunk_bytes) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_TOKEN_BYTES,
+			info.cfg.token_bytes) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_TOKEN_OPS,
+			info.cfg.token_ops) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES,
+			info.cfg.inflight_bytes) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_CALIBRATED,
+			info.cfg.calibrated) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_LATENCY_FLOWS,
+			info.latency_flows) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_MANAGED_FLOWS,
+			info.managed_flows) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_HELD_WRS, info.held) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_PORTS, info.ports)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct riso_dev *rd;
+	struct sk_buff *msg;
+	int err;
+
+	rd = find_dev(info->attrs[RDMA_ISOLATE_A_DEV_NAME], info->extack);
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg) {
+		err = -ENOMEM;
+		goto put_dev;
+	}
+
+	err = put_dev(msg, info->snd_portid, info->snd_seq, 0,
+		      RDMA_ISOLATE_CMD_DEV_GET, rd);
+	if (err)
+		nlmsg_free(msg);
+	else
+		err = genlmsg_reply(msg, info);
+put_dev:
+	riso_dev_put(rd);
+	return err;
+}
+
+/* cb->args[0] is the index of the next device */
+int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
+				   struct netlink_callback *cb)
+{
+	struct riso_dev *rd;
+	u32 index;
+	int err;
+
+	err = check_dump_plain(cb);
+	if (err)
+		return err;
+
+	while ((rd = riso_dev_get_next(cb->args[0]))) {
+		index = rd->index;
+		err = put_dev(skb, NETLINK_CB(cb->skb).portid,
+			      cb->nlh->nlmsg_seq, NLM_F_MULTI,
+			      RDMA_ISOLATE_CMD_DEV_GET, rd);
+		riso_dev_put(rd);
+		if (err)
+			return skb->len ?: err;
+		cb->args[0] = index + 1;
+	}
+	return skb->len;
+}
+
+static void read_u64(struct nlattr **attrs, int attr, u64 *val, u32 bit,
+		     struct riso_change *chg)
+{
+	if (!attrs[attr])
+		return;
+	*val = nla_get_u64(attrs[attr]);
+	chg->mask |= bit;
+}
+
+static void read_u32(struct nlattr **attrs, int attr, u32 *val, u32 bit,
+		     struct riso_change *chg)
+{
+	if (!attrs[attr])
+		return;
+	*val = nla_get_u32(attrs[attr]);
+	chg->mask |= bit;
+}
+
+int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	static const enum riso_state state_of_mode[] = {
+		[RISO_MODE_DISABLE] = RISO_STATE_IDLE,
+		[RISO_MODE_OBSERVE] = RISO_STATE_OBSERVE,
+		[RISO_MODE_ENABLE] = RISO_STATE_ENFORCE,
+	};
+	struct riso_change chg = {};
+	struct riso_dev *rd;
+	u32 mode = 0;
+	int err;
+
+	err = check_admin(skb, info);
+	if (err)
+		return err;
+
+	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_MODE, &mode,
+		 RISO_SET_MODE, &chg);
+	chg.mode = state_of_mode[mode];
+	read_u64(info->attrs, RDMA_ISOLATE_A_DEV_MAX_RATE, &chg.cfg.max_rate,
+		 RISO_SET_MAX_RATE, &chg);
+	read_u64(info->attrs, RDMA_ISOLATE_A_DEV_MAX_OPS, &chg.cfg.max_ops,
+		 RISO_SET_MAX_OPS, &chg);
+	read_u64(info->attrs, RDMA_ISOLATE_A_DEV_SAFE_UTIL,
+		 &chg.cfg.safe_util, RISO_SET_SAFE_UTIL, &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_CHUNK_BYTES,
+		 &chg.cfg.chunk_bytes, RISO_SET_CHUNK, &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_TOKEN_BYTES,
+		 &chg.cfg.token_bytes, RISO_SET_TOKEN_BYTES, &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_TOKEN_OPS,
+		 &chg.cfg.token_ops, RISO_SET_TOKEN_OPS, &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES,
+		 &chg.cfg.inflight_bytes, RISO_SET_INFLIGHT, &chg);
+	if (!chg.mask) {
+		GENL_SET_ERR_MSG(info, "nothing to change was given");
+		return -EINVAL;
+	}
+
+	rd = find_dev(info->attrs[RDMA_ISOLATE_A_DEV_NAME], info->extack);
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+	err = riso_dev_set(rd, &chg, info->extack);
+	riso_dev_put(rd);
+	return err;
+}
+
+static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags,
+		    const char *dev, const struct riso_flow_info *info)
+{
+	char peer[INET6_ADDRSTRLEN];
+	void *hdr;
+
+	hdr = genlmsg_put(skb, portid, seq, &family, flags,
+			  RDMA_ISOLATE_CMD_FLOW_GET);
+	if (!hdr)
+		return -EMSGSIZE;
+
+	if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_DEV, dev) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_QPN, info->qpn) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_CLASS, info->class) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_MANAGED,
+			info->reason == RISO_REASON_NONE) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_REASON, info->reason) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_QP_TYPE, info->qp_type) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_QP_STATE, info->qp_state) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_RULE_ID, info->rule_id) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_WEIGHT, info->weight) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_TX_BYTES,
+			      info->tx_bytes, RDMA_ISOLATE_A_FLOW_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_RX_BYTES,
+			      info->rx_bytes, RDMA_ISOLATE_A_FLOW_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_WRS, info->wrs,
+			      RDMA_ISOLATE_A_FLOW_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_CHUNKS, info->chunks,
+			      RDMA_ISOLATE_A_FLOW_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_SPLITS, info->splits,
+			      RDMA_ISOLATE_A_FLOW_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_QUEUED, info->queued,
+			      RDMA_ISOLATE_A_FLOW_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_WAIT_NS, info->wait_ns,
+			      RDMA_ISOLATE_A_FLOW_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_HELD, info->held,
+			      RDMA_ISOLATE_A_FLOW_PAD))
+		goto cancel;
+
+	if (info->ulp[0] &&
+	    nla_put_string(skb, RDMA_ISOLATE_A_FLOW_ULP, info->ulp))
+		goto cancel;
+
+	if (info->peer_known) {
+		snprintf(peer, sizeof(peer), "%pI6c", info->peer.raw);
+		if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_PEER, peer))
+			goto cancel;
+	}
+
+	if (info->comm[0] &&
+	    nla_put_string(skb, RDMA_ISOLATE_A_FLOW_COMM, info->comm))
+		goto cancel;
+
+	if (info->pid &&
+	    (nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_PID, info->pid) ||
+	     nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_UID, info->uid)))
+		goto cancel;
+
+	genlmsg_end(skb, hdr);
+	return 0;
+
+cancel:
+	genlmsg_cancel(skb, hdr);
+	return -EMSGSIZE;
+}
+
+int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *qpn = info->attrs[RDMA_ISOLATE_A_FLOW_QPN];
+	struct riso_flow_info flow;
+	struct riso_dev_info dev;
+	struct riso_dev *rd;
+	struct sk_buff *msg;
+	int err;
+
+	if (!qpn) {
+		GENL_SET_ERR_MSG(info, "the queue pair number is missing");
+		return -EINVAL;
+	}
+
+	rd = find_dev(info->attrs[RDMA_ISOLATE_A_FLOW_DEV], info->extack);
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+
+	if (riso_flow_info_next(rd, nla_get_u32(qpn), &flow) ||
+	    flow.qpn != nla_get_u32(qpn)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, qpn,
+				    "the device has no queue pair of this number");
+		err = -ENOENT;
+		goto put_dev;
+	}
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg) {
+		err = -ENOMEM;
+		goto put_dev;
+	}
+
+	riso_dev_info(rd, &dev);
+	err = put_flow(msg, info->snd_portid, info->snd_seq, 0, dev.name,
+		       &flow);
+	if (err)
+		nlmsg_free(msg);
+	else
+		err = genlmsg_reply(msg, info);
+put_dev:
+	riso_dev_put(rd);
+	return err;
+}
+
+/* cb->args[1] is the next queue pair number of this device */
+static int dump_flows(struct sk_buff *skb, struct netlink_callback *cb,
+		      struct riso_dev *rd)
+{
+	struct riso_flow_info flow;
+	struct riso_dev_info dev;
+	int err;
+
+	riso_dev_info(rd, &dev);
+	while (!riso_flow_info_next(rd, cb->args[1], &flow)) {
+		err = put_flow(skb, NETLINK_CB(cb->skb).portid,
+			       cb->nlh->nlmsg_seq, NLM_F_MULTI, dev.name,
+			       &flow);
+		if (err)
+			return err;
+		cb->args[1] = flow.qpn + 1;
+	}
+	return 0;
+}
+
+/* cb->args[0] is the index of the device that args[1] is about */
+int rdma_isolate_nl_flow_get_dumpit(struct sk_buff *skb,
+				    struct netlink_callback *cb)
+{
+	struct nlattr *attrs[RDMA_ISOLATE_A_FLOW_QPN + 1];
+	struct riso_dev *rd;
+	u32 index;
+	int err;
+
+	err = genlmsg_parse(cb->nlh, &family, attrs, RDMA_ISOLATE_A_FLOW_QPN,
+			    rdma_isolate_flow_get_nl_policy, cb->extack);
+	if (err)
+		return err;
+
+	if (attrs[RDMA_ISOLATE_A_FLOW_QPN]) {
+		NL_SET_ERR_MSG_ATTR(cb->extack, attrs[RDMA_ISOLATE_A_FLOW_QPN],
+				    "a dump takes the device only");
+		return -EINVAL;
+	}
+
+	if (attrs[RDMA_ISOLATE_A_FLOW_DEV]) {
+		rd = find_dev(attrs[RDMA_ISOLATE_A_FLOW_DEV], cb->extack);
+		if (IS_ERR(rd))
+			return PTR_ERR(rd);
+		err = dump_flows(skb, cb, rd);
+		riso_dev_put(rd);
+		return skb->len ?: err;
+	}
+
+	while ((rd = riso_dev_get_next(cb->args[0]))) {
+		index = rd->index;
+		if (index != cb->args[0]) {
+			cb->args[0] = index;
+			cb->args[1] = 0;
+		}
+		err = dump_flows(skb, cb, rd);
+		riso_dev_put(rd);
+		if (err)
+			return skb->len ?: err;
+		cb->args[0] = index + 1;
+		cb->args[1] = 0;
+	}
+	return skb->len;
+}
+
+/* Text of a rule, which has to be there when it is given: "" matches nothing */
+static int read_text(const struct nlattr *attr, char *buf, size_t size,
+		     struct netlink_ext_ack *extack)
+{
+	if (!attr)
+		return 0;
+
+	if (nla_strscpy(buf, attr, size) <= 0) {
+		NL_SET_ERR_MSG_ATTR(extack, attr, "this is empty");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int read_peer(const struct nlattr *attr, union ib_gid *gid,
+		     struct netlink_ext_ack *extack)
+{
+	const char *text = nla_data(attr);
+	const char *end;
+	__be32 addr;
+
+	if (in4_pton(text, -1, (u8 *)&addr, -1, &end) && !*end) {
+		ipv6_addr_set_v4mapped(addr, (struct in6_addr *)gid->raw);
+		return 0;
+	}
+	if (in6_pton(text, -1, gid->raw, -1, &end) && !*end)
+		return 0;
+
+	NL_SET_ERR_MSG_ATTR(extack, attr,
+			    "this is no IPv4 address, IPv6 address or GID");
+	return -EINVAL;
+}
+
+static int read_rule(struct genl_info *info, struct riso_rule_spec *spec)
+{
+	struct netlink_ext_ack *extack = info->extack;
+	struct nlattr **attrs = info->attrs;
+	int err;
+
+	*spec = (struct riso_rule_spec) { .weight = RISO_WEIGHT_DEFAULT };
+
+	if (!attrs[RDMA_ISOLATE_A_RULE_DEV] &&
+	    !attrs[RDMA_ISOLATE_A_RULE_ULP] &&
+	    !attrs[RDMA_ISOLATE_A_RULE_PEER] &&
+	    !attrs[RDMA_ISOLATE_A_RULE_COMM] &&
+	    !attrs[RDMA_ISOLATE_A_RULE_UID]) {
+		NL_SET_ERR_MSG(extack,
+			       "a rule needs one of dev, ulp, peer, comm and uid");
+		return -EINVAL;
+	}
+	if (!attrs[RDMA_ISOLATE_A_RULE_CLASS]) {
+		NL_SET_ERR_MSG(extack, "the class is missing");
+		return -EINVAL;
+	}
+	spec->class = nla_get_u32(attrs[RDMA_ISOLATE_A_RULE_CLASS]);
+
+	err = read_text(attrs[RDMA_ISOLATE_A_RULE_DEV], spec->dev,
+			sizeof(spec->dev), extack) ?:
+	      read_text(attrs[RDMA_ISOLATE_A_RULE_ULP], spec->ulp,
+			sizeof(spec->ulp), extack) ?:
+	      read_text(attrs[RDMA_ISOLATE_A_RULE_COMM], spec->comm,
+			sizeof(spec->comm), extack);
+	if (err)
+		return err;
+
+	if (attrs[RDMA_ISOLATE_A_RULE_PEER]) {
+		err = read_peer(attrs[RDMA_ISOLATE_A_RULE_PEER], &spec->peer,
+				extack);
+		if (err)
+			return err;
+		spec->has_peer = true;
+	}
+	if (attrs[RDMA_ISOLATE_A_RULE_UID]) {
+		spec->uid = nla_get_u32(attrs[RDMA_ISOLATE_A_RULE_UID]);
+		spec->has_uid = true;
+	}
+	if (attrs[RDMA_ISOLATE_A_RULE_WEIGHT])
+		spec->weight = nla_get_u32(attrs[RDMA_ISOLATE_A_RULE_WEIGHT]);
+	return 0;
+}
+
+/* The reply is made first, so that no rule is added that nobody hears of. */
+int rdma_isolate_nl_rule_add_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct riso_rule_spec spec;
+	struct nlattr *id_attr;
+	struct sk_buff *msg;
+	void *hdr;
+	int err;
+	u32 id;
+
+	err = check_admin(skb, info) ?: read_rule(info, &spec);
+	if (err)
+		return err;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
+
+	hdr = genlmsg_put_reply(msg, info, &family, 0,
+				RDMA_ISOLATE_CMD_RULE_ADD);
+	id_attr = nla_reserve(msg, RDMA_ISOLATE_A_RULE_ID, sizeof(id));
+	if (!hdr || !id_attr) {
+		err = -EMSGSIZE;
+		goto free_msg;
+	}
+
+	err = riso_rule_add(&spec, &id, info->extack);
+	if (err)
+		goto free_msg;
+
+	memcpy(nla_data(id_attr), &id, sizeof(id));
+	genlmsg_end(msg, hdr);
+	return genlmsg_reply(msg, info);
+
+free_msg:
+	nlmsg_free(msg);
+	return err;
+}
+
+int rdma_isolate_nl_rule_del_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *id = info->attrs[RDMA_ISOLATE_A_RULE_ID];
+	int err;
+
+	err = check_admin(skb, info);
+	if (err)
+		return err;
+
+	if (!id) {
+		GENL_SET_ERR_MSG(info, "the id of the rule is missing");
+		return -EINVAL;
+	}
+	return riso_rule_del(nla_get_u32(id), info->extack);
+}
+
+static int put_rule(struct sk_buff *skb, u32 portid, u32 seq, int flags,
+		    const struct riso_rule_spec *spec)
+{
+	char peer[INET6_ADDRSTRLEN];
+	void *hdr;
+
+	hdr = genlmsg_put(skb, portid, seq, &family, flags,
+			  RDMA_ISOLATE_CMD_RULE_GET);
+	if (!hdr)
+		return -EMSGSIZE;
+
+	if (nla_put_u32(skb, RDMA_ISOLATE_A_RULE_ID, spec->id) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_CLASS, spec->class) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_WEIGHT, spec->weight))
+		goto cancel;
+
+	if (spec->dev[0] &&
+	    nla_put_string(skb, RDMA_ISOLATE_A_RULE_DEV, spec->dev))
+		goto cancel;
+
+	if (spec->ulp[0] &&
+	    nla_put_string(skb, RDMA_ISOLATE_A_RULE_ULP, spec->ulp))
+		goto cancel;
+
+	if (spec->has_peer) {
+		snprintf(peer, sizeof(peer), "%pI6c", spec->peer.raw);
+		if (nla_put_string(skb, RDMA_ISOLATE_A_RULE_PEER, peer))
+			goto cancel;
+	}
+
+	if (spec->comm[0] &&
+	    nla_put_string(skb, RDMA_ISOLATE_A_RULE_COMM, spec->comm))
+		goto cancel;
+
+	if (spec->has_uid &&
+	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_UID, spec->uid))
+		goto cancel;
+
+	genlmsg_end(skb, hdr);
+	return 0;
+
+cancel:
+	genlmsg_cancel(skb, hdr);
+	return -EMSGSIZE;
+}
+
+int rdma_isolate_nl_rule_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *id = info->attrs[RDMA_ISOLATE_A_RULE_ID];
+	struct riso_rule_spec spec;
+	struct sk_buff *msg;
+	int err;
+
+	if (!id) {
+		GENL_SET_ERR_MSG(info, "the id of the rule is missing");
+		return -EINVAL;
+	}
+	if (riso_rule_next(nla_get_u32(id), &spec) ||
+	    spec.id != nla_get_u32(id)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, id, "no rule has this id");
+		return -ENOENT;
+	}
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
+
+	err = put_rule(msg, info->snd_portid, info->snd_seq, 0, &spec);
+	if (err) {
+		nlmsg_free(msg);
+		return err;
+	}
+	return genlmsg_reply(msg, info);
+}
+
+/* cb->args[0] is the last id that was shown */
+int rdma_isolate_nl_rule_get_dumpit(struct sk_buff *skb,
+				    struct netlink_callback *cb)
+{
+	struct riso_rule_spec spec;
+	int err;
+
+	err = check_dump_plain(cb);
+	if (err)
+		return err;
+
+	while (cb->args[0] < U32_MAX &&
+	       !riso_rule_next(cb->args[0] + 1, &spec)) {
+		err = put_rule(skb, NETLINK_CB(cb->skb).portid,
+			       cb->nlh->nlmsg_seq, NLM_F_MULTI, &spec);
+		if (err)
+			return skb->len ?: err;
+		cb->args[0] = spec.id;
+	}
+	return skb->len;
+}
+
+static int put_counter(struct sk_buff *skb, const char *name, u64 val)
+{
+	struct nlattr *nest;
+
+	nest = nla_nest_start(skb, RDMA_ISOLATE_A_STAT_COUNTER);
+	if (!nest)
+		return -EMSGSIZE;
+
+	/* the caller cancels the whole message */
+	if (nla_put_string(skb, RDMA_ISOLATE_A_COUNTER_NAME, name) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_COUNTER_VALUE, val,
+			      RDMA_ISOLATE_A_COUNTER_PAD))
+		return -EMSGSIZE;
+
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_stats(struct sk_buff *skb, u32 portid, u32 seq, int flags,
+		     struct riso_dev *rd)
+{
+	u64 vals[RISO_STAT_MAX];
+	struct riso_dev_info info;
+	unsigned int i;
+	void *hdr;
+
+	riso_dev_info(rd, &info);
+	riso_dev_stats(rd, vals);
+
+	hdr = genlmsg_put(skb, portid, seq, &family, flags,
+			  RDMA_ISOLATE_CMD_STAT_GET);
+	if (!hdr)
+		return -EMSGSIZE;
+
+	if (nla_put_string(skb, RDMA_ISOLATE_A_STAT_DEV, info.name))
+		goto cancel;
+
+	for (i = 0; i < RISO_STAT_MAX; i++)
+		if (put_counter(skb, riso_stat_names[i], vals[i]))
+			goto cancel;
+
+	genlmsg_end(skb, hdr);
+	return 0;
+
+cancel:
+	genlmsg_cancel(skb, hdr);
+	return -EMSGSIZE;
+}
+
+int rdma_isolate_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct riso_dev *rd;
+	struct sk_buff *msg;
+	int err;
+
+	rd = find_dev(info->attrs[RDMA_ISOLATE_A_STAT_DEV], info->extack);
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg) {
+		err = -ENOMEM;
+		goto put_dev;
+	}
+
+	err = put_stats(msg, info->snd_portid, info->snd_seq, 0, rd);
+	if (err)
+		nlmsg_free(msg);
+	else
+		err = genlmsg_reply(msg, info);
+put_dev:
+	riso_dev_put(rd);
+	return err;
+}
+
+/* cb->args[0] is the index of the next device */
+int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
+				    struct netlink_callback *cb)
+{
+	struct riso_dev *rd;
+	u32 index;
+	int err;
+
+	err = check_dump_plain(cb);
+	if (err)
+		return err;
+
+	while ((rd = riso_dev_get_next(cb->args[0]))) {
+		index = rd->index;
+		err = put_stats(skb, NETLINK_CB(cb->skb).portid,
+				cb->nlh->nlmsg_seq, NLM_F_MULTI, rd);
+		riso_dev_put(rd);
+		if (err)
+			return skb->len ?: err;
+		cb->args[0] = index + 1;
+	}
+	return skb->len;
+}
+
+void riso_nl_dev_event(struct riso_dev *rd)
+{
+	struct sk_buff *msg;
+
+	mutex_lock(&event_lock);
+	if (!event_up ||
+	    !genl_has_listeners(&family, &init_net, RDMA_ISOLATE_NLGRP_EVENTS))
+		goto unlock;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		goto unlock;
+
+	if (put_dev(msg, 0, 0, 0, RDMA_ISOLATE_CMD_DEV_NTF, rd))
+		nlmsg_free(msg);
+	else
+		genlmsg_multicast(&family, msg, 0, RDMA_ISOLATE_NLGRP_EVENTS,
+				  GFP_KERNEL);
+unlock:
+	mutex_unlock(&event_lock);
+}
+
+static struct genl_family family __ro_after_init = {
+	.name = RDMA_ISOLATE_FAMILY_NAME,
+	.version = RDMA_ISOLATE_FAMILY_VERSION,
+	.module = THIS_MODULE,
+	.parallel_ops = true,
+	.ops = rdma_isolate_nl_ops,
+	.n_ops = ARRAY_SIZE(rdma_isolate_nl_ops),
+	.mcgrps = rdma_isolate_nl_mcgrps,
+	.n_mcgrps = ARRAY_SIZE(rdma_isolate_nl_mcgrps),
+};
+
+/**
+ * riso_nl_init - register the family
+ *
+ * Return: 0 or a negative errno.
+ */
+int __init riso_nl_init(void)
+{
+	int err;
+
+	err = genl_register_family(&family);
+	if (err)
+		return err;
+
+	mutex_lock(&event_lock);
+	event_up = true;
+	mutex_unlock(&event_lock);
+	return 0;
+}
+
+/**
+ * riso_nl_exit - unregister the family
+ *
+ * Waits for operations that run. They may wait for event_lock, which is
+ * therefore not held.
+ */
+void riso_nl_exit(void)
+{
+	mutex_lock(&event_lock);
+	event_up = false;
+	mutex_unlock(&event_lock);
+
+	genl_unregister_family(&family);
+}

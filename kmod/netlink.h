@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The generic netlink family rdma_isolate.
+ */
+#ifndef RISO_NETLINK_H
+#define RISO_NETLINK_H
+
+struct riso_dev;
+
+int riso_nl_init(void);
+void riso_nl_exit(void);
+
+/**
+ * riso_nl_dev_event - tell listeners that the state of a device changed
+ * @rd: the device, the caller holds a reference
+ *
+ * Does nothing before riso_nl_init() and after riso_nl_exit().
+ *
+ * Context: may sleep. Takes a lock that is not held around anything else, and
+ * calls riso_dev_info().
+ */
+void riso_nl_dev_event(struct riso_dev *rd);
+
+#endif /* RISO_NETLINK_H */
