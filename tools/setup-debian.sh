@@ -1,0 +1,177 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Gets a Debian 12 machine ready, and only as far as asked:
+#   setup-debian.sh build   compilers, libraries and kernel headers
+#   setup-debian.sh style   also checkpatch.pl and sparse
+#   setup-debian.sh vm      also what boots and runs the tests (the default)
+#   setup-debian.sh debug   also the debug kernel (about 11 minutes on 2 cores)
+# What is there already is left alone, so that a second run costs nothing.
+# Everything that is no Debian package goes to $RISO_CACHE.
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+cache=${RISO_CACHE:-/var/cache/rdma_isolate}
+want=${1:-vm}
+
+# What the tests and the module are built and run against. The headers
+# packages only pull in the newest kernel of their series.
+series="6.1 6.12"
+virtme_ng=1.42
+
+build_packages="build-essential git kmod rsync linux-headers-amd64
+	linux-headers-6.12-amd64 libibverbs-dev librdmacm-dev libmnl-dev
+	libcjson-dev libcmocka-dev python3-yaml python3-jsonschema"
+style_packages="linux-source-6.12 xz-utils sparse perl"
+vm_packages="qemu-system-x86 busybox-static zstd python3-venv rdma-core
+	ibverbs-utils ibverbs-providers rdmacm-utils perftest bpftrace nvme-cli
+	fio iproute2 jq procps util-linux"
+debug_packages="flex bison bc libelf-dev libssl-dev dwarves cpio"
+
+say()
+{
+	echo "setup: $*"
+}
+
+install_packages()
+{
+	local missing=() p
+
+	for p in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" \
+			= installed ] || missing+=("$p")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	if [ "$(id -u)" != 0 ]; then
+		echo "setup: these Debian packages are missing, and installing" \
+		     "needs root: ${missing[*]}" >&2
+		exit 1
+	fi
+	say "installing ${missing[*]}"
+	apt-get -qq update
+	DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+		--no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# The image packages are unpacked, not installed: installing one rebuilds an
+# initramfs and changes what the machine boots next.
+unpack_kernel()
+{
+	local rel=$1 dir=$cache/kernels/$1 tmp
+
+	[ -e "$dir/lib/modules/$rel/modules.dep.bin" ] && return
+	tmp=$(mktemp -d "$cache/unpack.XXXXXX")
+	# shellcheck disable=SC2064 # the name of now is the one to remove
+	trap "rm -rf '$tmp'" EXIT
+	chmod 755 "$tmp"
+	say "fetching linux-image-$rel"
+	if ! (cd "$tmp" && apt-get -qq download "linux-image-$rel"); then
+		# A package list older than the archive, or headers older than
+		# every image the archive still has.
+		apt-get -qq update
+		(cd "$tmp" && apt-get -qq download "linux-image-$rel") || {
+			echo "setup: Debian no longer has linux-image-$rel;" \
+			     "upgrade the linux-headers packages" >&2
+			exit 1
+		}
+	fi
+	dpkg -x "$tmp"/*.deb "$tmp/root"
+	rm -rf "$tmp/root/usr"
+	depmod -b "$tmp/root" "$rel"
+	rm -rf "$dir"
+	mkdir -p "$cache/kernels"
+	mv "$tmp/root" "$dir"
+	rm -rf "$tmp"
+	trap - EXIT
+}
+
+make_venv()
+{
+	local ver
+
+	ver=$("$cache/venv/bin/vng" --version 2>/dev/null) || ver=
+	[ "$ver" = "virtme-ng $virtme_ng" ] && return
+	say "installing virtme-ng $virtme_ng"
+	rm -rf "$cache/venv"
+	python3 -m venv "$cache/venv"
+	"$cache/venv/bin/pip" -q --disable-pip-version-check install \
+		"virtme-ng==$virtme_ng"
+}
+
+# The parts of the kernel's sources that are used as they are: the kselftest
+# machinery, the netlink code generator and checkpatch.
+unpack_ksrc()
+{
+	local tarball=/usr/src/linux-source-6.12.tar.xz
+
+	[ -e "$cache/ksrc/.complete" ] &&
+		[ ! "$tarball" -nt "$cache/ksrc/.complete" ] && return
+	say "unpacking the kernel's test and style scripts"
+	rm -rf "$cache/ksrc"
+	mkdir -p "$cache/ksrc"
+	tar -C "$cache/ksrc" -xf "$tarball" --strip-components=1 --wildcards \
+		'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' \
+		'*/scripts/const_structs.checkpatch' '*/scripts/kernel-doc' \
+		'*/.clang-format' '*/Documentation/netlink' \
+		'*/Documentation/dev-tools/checkpatch.rst' '*/tools/net/ynl' \
+		'*/tools/testing/selftests/lib.mk' \
+		'*/tools/testing/selftests/kselftest' \
+		'*/tools/testing/selftests/kselftest.h' \
+		'*/tools/testing/selftests/kselftest_harness.h'
+	touch "$cache/ksrc/.complete"
+}
+
+build_debug_kernel()
+{
+	local src=$cache/src/linux-source-6.12 rel mod dir
+	local config=$top/selftests/debug-kernel.config
+
+	if ! cmp -s "$config" "$src/.riso-config"; then
+		say "building the debug kernel, about 11 minutes on 2 cores"
+		mkdir -p "$cache/src"
+		[ -e "$src/Makefile" ] ||
+			tar -C "$cache/src" -xf /usr/src/linux-source-6.12.tar.xz
+		make -s -C "$src" tinyconfig
+		cat "$config" >>"$src/.config"
+		make -s -C "$src" olddefconfig
+		make -s -C "$src" -j"$(nproc)" bzImage modules \
+			>"$cache/debug-kernel.log" 2>&1 || {
+			tail -n 20 "$cache/debug-kernel.log" >&2
+			exit 1
+		}
+		cp "$config" "$src/.riso-config"
+	fi
+	rel=$(cat "$src/include/config/kernel.release")
+	dir=$cache/kernels/$rel
+	mod=$dir/lib/modules/$rel/modules.dep.bin
+	if [ ! -e "$mod" ] || [ "$src/.riso-config" -nt "$mod" ]; then
+		make -s -C "$src" INSTALL_MOD_PATH="$dir" modules_install
+		mkdir -p "$dir/boot"
+		cp "$src/arch/x86/boot/bzImage" "$dir/boot/vmlinuz-$rel"
+		touch "$mod"
+	fi
+}
+
+case $want in
+build|style|vm|debug) ;;
+*)	echo "usage: setup-debian.sh [build|style|vm|debug]" >&2
+	exit 2
+	;;
+esac
+
+# shellcheck disable=SC2086 # lists of words
+install_packages $build_packages \
+	$([ "$want" = build ] || echo $style_packages) \
+	$(case $want in vm|debug) echo $vm_packages ;; esac) \
+	$([ "$want" != debug ] || echo $debug_packages)
+[ "$want" = build ] && exit
+
+mkdir -p "$cache"
+unpack_ksrc
+[ "$want" = style ] && exit
+
+for s in $series; do
+	unpack_kernel "$("$top/tools/kernel.sh" rel "$s")"
+done
+make_venv
+[ "$want" = vm ] || build_debug_kernel
