@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads command lines by the tables of the objects, and explains the tables.
+ * Keywords are exact: what an abbreviation means would change with new words.
+ */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/rdma_isolate.h>
+
+#include "cmd.h"
+#include "units.h"
+
+static const struct object * const objects[] = {
+	&dev_object,
+	&flow_object,
+	&rule_object,
+	&stat_object,
+};
+
+enum { OBJECTS = sizeof(objects) / sizeof(*objects) };
+
+int usage_error(const char *format, ...)
+{
+	va_list args;
+
+	fputs("rdma-isolate: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return CMD_USAGE;
+}
+
+static const struct object *find_object(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < OBJECTS; i++)
+		if (!strcmp(objects[i]->name, name))
+			return objects[i];
+	return NULL;
+}
+
+static const struct verb *find_verb(const struct object *object,
+				    const char *name)
+{
+	const struct verb *verb;
+
+	for (verb = object->verbs; verb->name; verb++)
+		if (!strcmp(verb->name, name))
+			return verb;
+	return NULL;
+}
+
+static const struct arg *find_arg(const struct arg *args, const char *key)
+{
+	for (; args->key; args++)
+		if (!strcmp(args->key, key))
+			return args;
+	return NULL;
+}
+
+/* "RATE", what stands for the value of an argument in the help */
+static void print_grammar(FILE *file, const struct arg *arg)
+{
+	static const char * const names[] = {
+		[ARG_DEV] = "DEV",
+		[ARG_TEXT] = "NAME",
+		[ARG_PEER] = "ADDRESS",
+		[ARG_COUNT] = "NUMBER",
+		[ARG_RATE] = "RATE",
+		[ARG_SIZE] = "SIZE",
+		[ARG_TIME] = "TIME",
+	};
+	unsigned int i;
+
+	if (arg->kind == ARG_WORD)
+		for (i = 0; i < arg->words->n; i++)
+			fprintf(file, "%s%s", i ? "|" : "",
+				arg->words->values[i].name);
+	else
+		fputs(names[arg->kind], file);
+	if (arg->automatic)
+		fputs("|auto", file);
+	if (arg->off)
+		fputs("|off", file);
+}
+
+/* What the value of an argument can be, as the end of a sentence */
+static void print_allowed(FILE *file, const struct arg *arg)
+{
+	static const char * const allowed[] = {
+		[ARG_DEV] = "the name of an RDMA device",
+		[ARG_TEXT] = "a name",
+		[ARG_PEER] = "an IPv4 address, IPv6 address or GID",
+		[ARG_COUNT] = COUNT_ALLOWED,
+		[ARG_RATE] = RATE_ALLOWED,
+		[ARG_SIZE] = SIZE_ALLOWED,
+		[ARG_TIME] = TIME_ALLOWED,
+	};
+	unsigned int i;
+
+	switch (arg->kind) {
+	case ARG_WORD:
+		for (i = 0; i < arg->words->n; i++)
+			fprintf(file, "%s%s", i ? ", " : "",
+				arg->words->values[i].name);
+		break;
+	case ARG_DEV:
+	case ARG_TEXT:
+		fprintf(file, "%s of 1 to %" PRIu64 " bytes",
+			allowed[arg->kind], arg->max);
+		break;
+	default:
+		fputs(allowed[arg->kind], file);
+		if (arg->max)
+			fprintf(file, ", %" PRIu64 " to %" PRIu64, arg->min,
+				arg->max);
+	}
+	if (arg->automatic)
+		fputs("; or auto", file);
+	if (arg->off)
+		fputs("; or off", file);
+}
+
+static bool read_value(const struct arg *arg, const char *text,
+		       uint64_t *number)
+{
+	unsigned char address[16];
+	unsigned int i;
+	bool good;
+
+	if (arg->automatic && !strcmp(text, "auto")) {
+		*number = RDMA_ISOLATE_AUTO;
+		return true;
+	}
+	if (arg->off && !strcmp(text, "off")) {
+		*number = 0;
+		return true;
+	}
+
+	switch (arg->kind) {
+	case ARG_DEV:
+	case ARG_TEXT:
+		return *text && strlen(text) <= arg->max;
+	case ARG_PEER:
+		return inet_pton(AF_INET, text, address) == 1 ||
+		       inet_pton(AF_INET6, text, address) == 1;
+	case ARG_WORD:
+		for (i = 0; i < arg->words->n; i++)
+			if (!strcmp(arg->words->values[i].name, text)) {
+				*number = i;
+				return true;
+			}
+		return false;
+	case ARG_COUNT:
+		good = count_parse(text, number);
+		break;
+	case ARG_RATE:
+		good = rate_parse(text, number);
+		break;
+	case ARG_SIZE:
+		good = size_parse(text, number);
+		break;
+	case ARG_TIME:
+		good = time_parse(text, number);
+		break;
+	default:
+		return false;
+	}
+	return good && (!arg->max ||
+			(*number >= arg->min && *number <= arg->max));
+}
+
+static void print_words(FILE *file, const struct arg *args)
+{
+	const char *comma = "";
+
+	for (; args->key; args++, comma = ", ")
+		fprintf(file, "%s%s", comma, args->key);
+}
+
+static int read_values(struct call *call, int argc, char **argv)
+{
+	const struct arg *arg;
+	struct value *value;
+
+	for (; argc; argc -= 2, argv += 2) {
+		arg = find_arg(call->args, argv[0]);
+		if (!arg) {
+			fprintf(stderr, "rdma-isolate: unknown word \"%s\", ",
+				argv[0]);
+			if (call->args->key) {
+				fputs("one of: ", stderr);
+				print_words(stderr, call->args);
+			} else {
+				fputs("nothing may follow", stderr);
+			}
+			fputc('\n', stderr);
+			return CMD_USAGE;
+		}
+
+		value = &call->values[arg - call->args];
+		if (value->text)
+			return usage_error("%s is given twice", arg->key);
+		if (argc < 2 || !read_value(arg, argv[1], &value->number)) {
+			fprintf(stderr, "rdma-isolate: %s ", arg->key);
+			if (argc < 2)
+				fputs("needs a value: ", stderr);
+			else
+				fprintf(stderr, "\"%s\": must be ", argv[1]);
+			print_allowed(stderr, arg);
+			fputc('\n', stderr);
+			return CMD_USAGE;
+		}
+		value->text = argv[1];
+	}
+
+	for (arg = call->args; arg->key; arg++)
+		if (arg->must && !call->values[arg - call->args].text)
+			return usage_error("%s is missing", arg->key);
+	return CMD_DONE;
+}
+
+const struct value *call_value(const struct call *call, const char *key)
+{
+	return &call->values[find_arg(call->args, key) - call->args];
+}
+
+struct nlmsghdr *call_request(struct call *call, const struct name_set *set,
+			      uint8_t cmd, bool dump)
+{
+	struct nlmsghdr *nlh = nl_request(call->nl, cmd, dump);
+	const struct value *value = call->values;
+	const struct arg *arg = call->args;
+
+	for (; arg->key; arg++, value++) {
+		if (!arg->attr || !value->text)
+			continue;
+		switch (set->attrs[arg->attr].type) {
+		case NAME_STRING:
+			mnl_attr_put_strz(nlh, arg->attr, value->text);
+			break;
+		case NAME_U32:
+			mnl_attr_put_u32(nlh, arg->attr, value->number);
+			break;
+		default:
+			mnl_attr_put_u64(nlh, arg->attr, value->number);
+		}
+	}
+	return nlh;
+}
+
+void print_fields(struct printer *out, const struct name_set *set,
+		  const struct field *fields,
+		  const struct nlattr * const *attrs)
+{
+	const struct name_attr *name;
+	const struct nlattr *attr;
+
+	for (; fields->attr; fields++) {
+		attr = attrs[fields->attr];
+		name = &set->attrs[fields->attr];
+		if (!attr)
+			continue;
+		if (name->type == NAME_STRING)
+			print_string(out, fields->key, name->name,
+				     mnl_attr_get_str(attr));
+		else
+			print_number(out, fields->key, name->name,
+				     fields->format, name->words,
+				     name->type == NAME_U32 ?
+				     mnl_attr_get_u32(attr) :
+				     mnl_attr_get_u64(attr));
+	}
+}
+
+static void verb_synopsis(FILE *file, const struct object *object,
+			  const struct verb *verb)
+{
+	const struct arg *arg;
+
+	fprintf(file, "rdma-isolate %s %s", object->name, verb->name);
+	for (arg = verb->args; arg->key; arg++) {
+		fprintf(file, arg->must ? " %s " : " [%s ", arg->key);
+		print_grammar(file, arg);
+		fputs(arg->must ? "" : "]", file);
+	}
+	fputc('\n', file);
+}
+
+static void object_help(FILE *file, const struct object *object)
+{
+	const struct verb *verb;
+	const struct arg *arg;
+
+	for (verb = object->verbs; verb->name; verb++) {
+		verb_synopsis(file, object, verb);
+		fprintf(file, "    %s\n", verb->doc);
+		for (arg = verb->args; arg->key; arg++) {
+			fprintf(file, "      %-10s %s; ", arg->key, arg->doc);
+			print_allowed(file, arg);
+			fputc('\n', file);
+		}
+	}
+}
+
+void cmd_help(FILE *file)
+{
+	const struct verb *verb;
+	unsigned int i;
+
+	fputs("usage: rdma-isolate [-j] [-p] OBJECT VERB [KEY VALUE]...\n"
+	      "       rdma-isolate OBJECT help\n"
+	      "       rdma-isolate -V | help\n"
+	      "    -j  JSON, an array of objects\n"
+	      "    -p  one value a line\n"
+	      "    -V  print the version\n", file);
+	for (i = 0; i < OBJECTS; i++) {
+		fprintf(file, "%s: %s\n", objects[i]->name, objects[i]->doc);
+		for (verb = objects[i]->verbs; verb->name; verb++) {
+			fputs("    ", file);
+			verb_synopsis(file, objects[i], verb);
+		}
+	}
+}
+
+static int unknown_object(const char *name)
+{
+	unsigned int i;
+
+	fprintf(stderr, "rdma-isolate: unknown object \"%s\", one of: ", name);
+	for (i = 0; i < OBJECTS; i++)
+		fprintf(stderr, "%s, ", objects[i]->name);
+	fputs("help\n", stderr);
+	return CMD_USAGE;
+}
+
+static int unknown_verb(const struct object *object, const char *name)
+{
+	const struct verb *verb;
+
+	fprintf(stderr, "rdma-isolate: unknown verb \"%s\" for %s, one of: ",
+		name, object->name);
+	for (verb = object->verbs; verb->name; verb++)
+		fprintf(stderr, "%s, ", verb->name);
+	fputs("help\n", stderr);
+	return CMD_USAGE;
+}
+
+int cmd_run(int argc, char **argv, struct printer *out)
+{
+	struct call call = { .out = out };
+	const struct object *object;
+	const struct verb *verb;
+	int status;
+
+	object = find_object(argv[0]);
+	if (!object)
+		return unknown_object(argv[0]);
+
+	verb = object->verbs;
+	if (argc > 1) {
+		if (!strcmp(argv[1], "help")) {
+			object_help(stdout, object);
+			return CMD_DONE;
+		}
+		verb = find_verb(object, argv[1]);
+		if (!verb)
+			return unknown_verb(object, argv[1]);
+		argc -= 2;
+		argv += 2;
+	} else {
+		argc = 0;
+	}
+
+	call.args = verb->args;
+	status = read_values(&call, argc, argv);
+	if (status == CMD_DONE && verb->check)
+		status = verb->check(&call);
+	if (status != CMD_DONE)
+		return status;
+
+	/* JSON is complete also when the kernel refuses */
+	print_begin(out);
+	call.nl = nl_open();
+	status = CMD_REFUSED;
+	if (call.nl) {
+		status = verb->run(&call);
+		nl_close(call.nl);
+	}
+	print_end(out);
+	return status;
+}
+
+static void print_name(const struct nlattr * const *attrs,
+		       const struct nlmsghdr *nlh, void *data)
+{
+	(void)nlh;
+	(void)data;
+	if (attrs[RDMA_ISOLATE_A_DEV_NAME])
+		puts(mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
+}
+
+static void complete_value(const struct arg *arg)
+{
+	struct nl *nl;
+	unsigned int i;
+
+	if (arg->kind == ARG_WORD)
+		for (i = 0; i < arg->words->n; i++)
+			puts(arg->words->values[i].name);
+	if (arg->automatic)
+		puts("auto");
+	if (arg->off)
+		puts("off");
+
+	if (arg->kind != ARG_DEV)
+		return;
+	nl = nl_open();
+	if (!nl)
+		return;
+	nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, true);
+	nl_send(nl, &name_set_dev, print_name, NULL);
+	nl_close(nl);
+}
+
+int cmd_complete(int argc, char **argv)
+{
+	const struct object *object;
+	const struct verb *verb;
+	const struct arg *arg;
+	unsigned int i;
+	int used;
+
+	while (argc && argv[0][0] == '-') {
+		argc--;
+		argv++;
+	}
+
+	if (!argc) {
+		for (i = 0; i < OBJECTS; i++)
+			puts(objects[i]->name);
+		puts("help");
+		return CMD_DONE;
+	}
+
+	object = find_object(argv[0]);
+	if (!object)
+		return CMD_DONE;
+	if (argc == 1) {
+		for (verb = object->verbs; verb->name; verb++)
+			puts(verb->name);
+		puts("help");
+		return CMD_DONE;
+	}
+
+	verb = find_verb(object, argv[1]);
+	if (!verb)
+		return CMD_DONE;
+	if (argc % 2) {
+		arg = find_arg(verb->args, argv[argc - 1]);
+		if (arg)
+			complete_value(arg);
+		return CMD_DONE;
+	}
+	for (arg = verb->args; arg->key; arg++) {
+		for (used = 2; used < argc; used += 2)
+			if (!strcmp(argv[used], arg->key))
+				break;
+		if (used >= argc)
+			puts(arg->key);
+	}
+	return CMD_DONE;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Objects, their verbs and what these take. The parser, the help and the
+ * completion all read these tables.
+ */
+#ifndef RDMA_ISOLATE_CMD_H
+#define RDMA_ISOLATE_CMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "names_gen.h"
+#include "nl.h"
+#include "print.h"
+
+/* also the exit status */
+enum {
+	CMD_DONE = 0,
+	CMD_REFUSED = 1,
+	CMD_USAGE = 2,
+};
+
+enum arg_kind {
+	ARG_DEV,
+	ARG_TEXT,
+	ARG_PEER,
+	ARG_WORD,
+	ARG_COUNT,
+	ARG_RATE,
+	ARG_SIZE,
+	ARG_TIME,
+};
+
+/**
+ * struct arg - a key and the value behind it
+ * @key: the word
+ * @kind: how the value is read
+ * @attr: attribute of the request, 0 when it is not sent
+ * @must: the verb does nothing without it
+ * @off: the value may be off, which is 0
+ * @automatic: the value may be auto, which is RDMA_ISOLATE_AUTO
+ * @min: smallest value, or shortest text
+ * @max: largest value, or longest text, without the final NUL
+ * @words: of ARG_WORD
+ * @doc: one line
+ */
+struct arg {
+	const char *key;
+	enum arg_kind kind;
+	uint16_t attr;
+	bool must;
+	bool off;
+	bool automatic;
+	uint64_t min;
+	uint64_t max;
+	const struct name_enum *words;
+	const char *doc;
+};
+
+enum { ARGS_MAX = 12 };
+
+/**
+ * struct value - what was given for the struct arg of the same place
+ * @text: as it was given, NULL when it was not
+ * @number: its meaning, unless it is a text
+ */
+struct value {
+	const char *text;
+	uint64_t number;
+};
+
+/**
+ * struct call - a command to run
+ * @nl: the kernel
+ * @out: for the answer
+ * @args: table of the verb
+ * @values: what was given
+ */
+struct call {
+	struct nl *nl;
+	struct printer *out;
+	const struct arg *args;
+	struct value values[ARGS_MAX];
+};
+
+/**
+ * struct verb - what can be done with an object
+ * @name: the word
+ * @doc: one line
+ * @args: what it takes, ends with an empty one
+ * @check: is what was given complete, CMD_DONE or tells why not; or NULL
+ * @run: do it, CMD_DONE or CMD_REFUSED after telling why
+ */
+struct verb {
+	const char *name;
+	const char *doc;
+	const struct arg *args;
+	int (*check)(const struct call *call);
+	int (*run)(struct call *call);
+};
+
+/**
+ * struct object - what the tool knows about
+ * @name: the word
+ * @doc: one line
+ * @verbs: the first is the default, ends with an empty one
+ */
+struct object {
+	const char *name;
+	const char *doc;
+	const struct verb *verbs;
+};
+
+extern const struct object dev_object;
+extern const struct object flow_object;
+extern const struct object rule_object;
+extern const struct object stat_object;
+
+/* Value of the argument of this key, whose text is NULL if not given */
+const struct value *call_value(const struct call *call, const char *key);
+
+/* Begin a request with all attributes that were given */
+struct nlmsghdr *call_request(struct call *call, const struct name_set *set,
+			      uint8_t cmd, bool dump);
+
+/**
+ * struct field - a column of the output
+ * @attr: attribute of the answer, 0 is the end
+ * @key: key of the text output; JSON has the name of the attribute
+ * @format: how the value is shown
+ */
+struct field {
+	uint16_t attr;
+	const char *key;
+	enum format format;
+};
+
+/* Print the fields that are there, in an object that was begun */
+void print_fields(struct printer *out, const struct name_set *set,
+		  const struct field *fields,
+		  const struct nlattr * const *attrs);
+
+/* Print what is wrong with a command line and return CMD_USAGE */
+int usage_error(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* Run "[OBJECT [VERB [KEY VALUE]...]]" */
+int cmd_run(int argc, char **argv, struct printer *out);
+
+/* Print what may follow these words */
+int cmd_complete(int argc, char **argv);
+
+void cmd_help(FILE *file);
+
+#endif /* RDMA_ISOLATE_CMD_H */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Requests to the kernel. Errors are told to stderr here.
+ */
+#ifndef RDMA_ISOLATE_NL_H
+#define RDMA_ISOLATE_NL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <libmnl/libmnl.h>
+
+#include "names_gen.h"
+
+struct nl;
+
+/**
+ * typedef nl_reply_fn - called for each message of the answer
+ * @attrs: by number, NULL for those that are not there
+ * @nlh: the message, for attributes that are there more than once
+ * @data: of the caller
+ */
+typedef void (*nl_reply_fn)(const struct nlattr * const *attrs,
+			    const struct nlmsghdr *nlh, void *data);
+
+/* enough for the attributes of every object */
+enum { NL_ATTRS_MAX = 32 };
+
+/**
+ * nl_open - find the family
+ *
+ * Return: the socket, NULL after telling what is wrong.
+ */
+struct nl *nl_open(void);
+void nl_close(struct nl *nl);
+
+/**
+ * nl_request - begin a request, which nl_send() sends
+ * @nl: the socket
+ * @cmd: what to ask
+ * @dump: for all objects
+ *
+ * Return: where attributes are put.
+ */
+struct nlmsghdr *nl_request(struct nl *nl, uint8_t cmd, bool dump);
+
+/**
+ * nl_send - send the request and read the answer
+ * @nl: the socket
+ * @set: attributes of the request and of the answer
+ * @reply: called for each message of the answer, or NULL
+ * @data: for @reply
+ *
+ * Return: 0, or a negative errno after telling what the kernel said.
+ */
+int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply,
+	    void *data);
+
+/**
+ * nl_subscribe - hear of events from now on
+ * @nl: a socket that no request is sent on any more
+ *
+ * Return: 0, or a negative errno after telling what is wrong.
+ */
+int nl_subscribe(struct nl *nl);
+
+/**
+ * nl_wait - wait for an event, whichever it is
+ * @nl: the socket
+ * @timeout_ms: how long at most
+ *
+ * Events that the socket had no room for count too.
+ */
+void nl_wait(struct nl *nl, int timeout_ms);
+
+#endif /* RDMA_ISOLATE_NL_H */

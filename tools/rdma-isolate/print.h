@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The one way out: text and JSON leave through the same calls.
+ */
+#ifndef RDMA_ISOLATE_PRINT_H
+#define RDMA_ISOLATE_PRINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "names_gen.h"
+
+/**
+ * enum format - how a value is shown
+ * @FMT_STRING: as it is
+ * @FMT_COUNT: a number
+ * @FMT_COUNT_OFF: a number, 0 is off
+ * @FMT_COUNT_AUTO: a number, RDMA_ISOLATE_AUTO is auto
+ * @FMT_RATE: bytes per second; JSON has the plain number
+ * @FMT_SIZE: bytes, 0 is off; JSON has the plain number
+ * @FMT_SIZE_AUTO: bytes, 0 is off, RDMA_ISOLATE_AUTO is auto
+ * @FMT_TIME: nanoseconds; JSON has the plain number
+ * @FMT_BOOL: yes and no; JSON has true and false
+ * @FMT_WORD: enumerator of the attribute
+ * @FMT_WHY: the same, text has its meaning, and nothing when it is the first
+ * @FMT_QP_TYPE: as the kernel numbers it
+ * @FMT_QP_STATE: as the kernel numbers it
+ */
+enum format {
+	FMT_STRING,
+	FMT_COUNT,
+	FMT_COUNT_OFF,
+	FMT_COUNT_AUTO,
+	FMT_RATE,
+	FMT_SIZE,
+	FMT_SIZE_AUTO,
+	FMT_TIME,
+	FMT_BOOL,
+	FMT_WORD,
+	FMT_WHY,
+	FMT_QP_TYPE,
+	FMT_QP_STATE,
+};
+
+/**
+ * struct printer - where and how output goes
+ * @file: where to
+ * @json: as an array of objects
+ * @pretty: one value a line
+ * @objects: how many were begun
+ * @values: how many of the current object were begun
+ */
+struct printer {
+	FILE *file;
+	bool json;
+	bool pretty;
+	unsigned int objects;
+	unsigned int values;
+};
+
+void print_begin(struct printer *out);
+void print_end(struct printer *out);
+void print_object_begin(struct printer *out);
+void print_object_end(struct printer *out);
+
+/* text_key is the key of the text output, key that of JSON */
+void print_string(struct printer *out, const char *text_key, const char *key,
+		  const char *val);
+void print_number(struct printer *out, const char *text_key, const char *key,
+		  enum format fmt, const struct name_enum *words,
+		  uint64_t val);
+
+#endif /* RDMA_ISOLATE_PRINT_H */

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rules: which flows get which class and weight.
+ */
+#include <linux/rdma_isolate.h>
+
+#include "cmd.h"
+
+static const struct field rule_fields[] = {
+	{ RDMA_ISOLATE_A_RULE_ID, "id", FMT_COUNT },
+	{ RDMA_ISOLATE_A_RULE_DEV, "dev", FMT_STRING },
+	{ RDMA_ISOLATE_A_RULE_ULP, "ulp", FMT_STRING },
+	{ RDMA_ISOLATE_A_RULE_PEER, "peer", FMT_STRING },
+	{ RDMA_ISOLATE_A_RULE_COMM, "comm", FMT_STRING },
+	{ RDMA_ISOLATE_A_RULE_UID, "uid", FMT_COUNT },
+	{ RDMA_ISOLATE_A_RULE_CLASS, "class", FMT_WORD },
+	{ RDMA_ISOLATE_A_RULE_WEIGHT, "weight", FMT_COUNT },
+	{ }
+};
+
+static const struct arg show_args[] = {
+	{
+		.key = "id",
+		.kind = ARG_COUNT,
+		.attr = RDMA_ISOLATE_A_RULE_ID,
+		.min = 1,
+		.max = UINT32_MAX,
+		.doc = "only this rule",
+	},
+	{ }
+};
+
+static const struct arg add_args[] = {
+	{
+		.key = "dev",
+		.kind = ARG_DEV,
+		.attr = RDMA_ISOLATE_A_RULE_DEV,
+		.max = RDMA_ISOLATE_DEV_NAME_MAX,
+		.doc = "flows of this device",
+	},
+	{
+		.key = "ulp",
+		.kind = ARG_TEXT,
+		.attr = RDMA_ISOLATE_A_RULE_ULP,
+		.max = RDMA_ISOLATE_ULP_NAME_MAX,
+		.doc = "flows of this kernel module",
+	},
+	{
+		.key = "peer",
+		.kind = ARG_PEER,
+		.attr = RDMA_ISOLATE_A_RULE_PEER,
+		.doc = "flows to this remote address",
+	},
+	{
+		.key = "comm",
+		.kind = ARG_TEXT,
+		.attr = RDMA_ISOLATE_A_RULE_COMM,
+		.max = RDMA_ISOLATE_COMM_MAX,
+		.doc = "flows of tasks of this name, which a task chooses itself",
+	},
+	{
+		.key = "uid",
+		.kind = ARG_COUNT,
+		.attr = RDMA_ISOLATE_A_RULE_UID,
+		.max = UINT32_MAX - 1,
+		.doc = "flows of this user",
+	},
+	{
+		.key = "class",
+		.kind = ARG_WORD,
+		.attr = RDMA_ISOLATE_A_RULE_CLASS,
+		.must = true,
+		.words = &name_class,
+		.doc = "class that they get",
+	},
+	{
+		.key = "weight",
+		.kind = ARG_COUNT,
+		.attr = RDMA_ISOLATE_A_RULE_WEIGHT,
+		.min = 1,
+		.max = RDMA_ISOLATE_WEIGHT_MAX,
+		.doc = "weight that they get, 100 if not given",
+	},
+	{ }
+};
+
+static const struct arg delete_args[] = {
+	{
+		.key = "id",
+		.kind = ARG_COUNT,
+		.attr = RDMA_ISOLATE_A_RULE_ID,
+		.must = true,
+		.min = 1,
+		.max = UINT32_MAX,
+		.doc = "the rule",
+	},
+	{ }
+};
+
+static void show_rule(const struct nlattr * const *attrs,
+		      const struct nlmsghdr *nlh, void *data)
+{
+	struct printer *out = data;
+
+	(void)nlh;
+	print_object_begin(out);
+	print_fields(out, &name_set_rule, rule_fields, attrs);
+	print_object_end(out);
+}
+
+static int rule_show(struct call *call)
+{
+	call_request(call, &name_set_rule, RDMA_ISOLATE_CMD_RULE_GET,
+		     !call_value(call, "id")->text);
+	return nl_send(call->nl, &name_set_rule, show_rule, call->out) ?
+	       CMD_REFUSED : CMD_DONE;
+}
+
+static int rule_add_check(const struct call *call)
+{
+	static const char * const matches[] = {
+		"dev", "ulp", "peer", "comm", "uid",
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(matches) / sizeof(*matches); i++)
+		if (call_value(call, matches[i])->text)
+			return CMD_DONE;
+	return usage_error("a rule needs one of dev, ulp, peer, comm and uid");
+}
+
+static int rule_add(struct call *call)
+{
+	call_request(call, &name_set_rule, RDMA_ISOLATE_CMD_RULE_ADD, false);
+	return nl_send(call->nl, &name_set_rule, show_rule, call->out) ?
+	       CMD_REFUSED : CMD_DONE;
+}
+
+static int rule_delete(struct call *call)
+{
+	call_request(call, &name_set_rule, RDMA_ISOLATE_CMD_RULE_DEL, false);
+	return nl_send(call->nl, &name_set_rule, NULL, NULL) ?
+	       CMD_REFUSED : CMD_DONE;
+}
+
+static const struct verb rule_verbs[] = {
+	{
+		"show", "Show rules, in the order in which they are tried.",
+		show_args, NULL, rule_show
+	},
+	{
+		"add", "Add a rule behind the others, and print its id.",
+		add_args, rule_add_check, rule_add
+	},
+	{ "delete", "Delete a rule.", delete_args, NULL, rule_delete },
+	{ }
+};
+
+const struct object rule_object = {
+	"rule", "which flows get which class and weight", rule_verbs,
+};
