@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# For people; the list of the module's objects is in Kbuild.
+#
+#   KVER=	kernel to build for: a full release, the start of one (6.1, 6.12:
+#		the newest headers of that series), or "debug"; by default the
+#		running kernel where its headers are installed, else 6.12
+#   KDIR=	the kernel's build directory, where it is in no usual place
+#   DEBUG=1	the same as KVER=debug
+#   T=		the one test to run
+#   DESTDIR=, PREFIX=	where to install
+#   RISO_CACHE=	where kernels and tools that are no packages are kept
+#   RISO_KVM=1	let the virtual machines of "check" use KVM
+
+RISO_CACHE ?= /var/cache/rdma_isolate
+PREFIX ?= /usr/local
+export RISO_CACHE RISO_KVM
+
+BUILD := $(CURDIR)/build
+KSRC := $(RISO_CACHE)/ksrc
+TOOLS := $(patsubst tools/%/Makefile,%,$(wildcard tools/*/Makefile))
+CHECK_KVER := 6.12 6.1
+
+ifneq ($(DEBUG),)
+override KVER := debug
+endif
+ifneq ($(KVER),)
+CHECK_KVER := $(KVER)
+endif
+KVER ?= $(if $(wildcard /lib/modules/$(shell uname -r)/build/Makefile),$(shell uname -r),6.12)
+
+# Asked for only where needed: "make check" on a bare machine comes here
+# before there are any headers.
+ifneq ($(KDIR),)
+KREL = $(shell cat "$(KDIR)/include/config/kernel.release")
+else
+KREL = $(shell tools/kernel.sh rel $(KVER))
+KDIR = $(shell tools/kernel.sh dir $(KVER))
+endif
+# One directory for each kernel, so that builds for two do not mix.
+KBUILD_OUT = $(BUILD)/$(KREL)
+SELFTESTS_OUT = $(KBUILD_OUT)/selftests/rdma_isolate
+KMAKE = $(MAKE) -C $(KDIR) M=$(KBUILD_OUT)
+
+all: module tools
+
+# Links to the sources, and to nothing that is no longer there.
+links:
+	@test -n "$(KREL)" -a -n "$(KDIR)"
+	@mkdir -p $(KBUILD_OUT)
+	@find $(KBUILD_OUT) -xtype l -delete
+	@cp -rsfT $(CURDIR)/kmod $(KBUILD_OUT)/kmod
+	@cp -rsfT $(CURDIR)/uapi $(KBUILD_OUT)/uapi
+	@ln -sf $(CURDIR)/Kbuild $(KBUILD_OUT)/Kbuild
+
+module: links
+	$(KMAKE) modules
+
+tools: $(TOOLS:%=tool-%)
+
+$(TOOLS:%=tool-%): tool-%:
+	$(MAKE) -C tools/$* OUTPUT=$(BUILD)/tools
+
+# The tests as they lie in a kernel tree: beside lib.mk and kselftest/.
+selftests: module tools
+	@mkdir -p $(SELFTESTS_OUT)
+	@find $(SELFTESTS_OUT) -xtype l -delete
+	@cp -rsfT $(CURDIR)/selftests $(SELFTESTS_OUT)
+	@ln -sfn $(KSRC)/tools/testing/selftests/kselftest $(KBUILD_OUT)/selftests/kselftest
+	$(MAKE) -C $(SELFTESTS_OUT) KSFT_DIR=$(KSRC)/tools/testing/selftests \
+		KDIR=$(KDIR) OUTPUT=$(SELFTESTS_OUT) all
+
+setup-%:
+	@tools/setup-debian.sh $*
+
+check: check-unit $(if $(filter debug,$(CHECK_KVER)),setup-debug,setup-vm)
+	@for k in $(CHECK_KVER); do $(MAKE) -s KVER=$$k selftests || exit; done
+	@selftests/vm/run.sh $(CHECK_KVER:%=-k %) $(if $(T),-t '$(T)')
+
+check-unit: setup-build
+	@for d in $(TOOLS:%=tools/%) $(patsubst %/Makefile,%,$(wildcard userspace/tests/Makefile)); do \
+		grep -q '^check:' $$d/Makefile || continue; \
+		$(MAKE) -C $$d OUTPUT=$(BUILD)/tools check || exit; \
+	done
+
+bench: setup-vm
+	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
+	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER))
+
+demo: setup-vm
+	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
+	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER)) -p demo
+
+vm-shell: setup-vm
+	@$(MAKE) -s selftests
+	@selftests/vm/boot.sh -k $(KVER)
+
+# Since BASE= (a commit) only what changed; without it every file.
+style: setup-style
+	@$(KSRC)/scripts/checkpatch.pl --no-tree --strict --quiet \
+		--ignore FILE_PATH_CHANGES,LINUX_VERSION_CODE \
+		$(if $(BASE),-g $(BASE)..HEAD,-f $$(git ls-files '*.c' '*.h' | grep -v _gen))
+
+sparse: setup-style links
+	$(KMAKE) C=2 CF="-D__CHECK_ENDIAN__" modules
+
+install: all
+	$(KMAKE) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates modules_install
+	depmod -b $(if $(DESTDIR),$(DESTDIR),/) $(KREL)
+	install -D -m 644 tools/boot/modules-load.conf \
+		$(DESTDIR)/usr/lib/modules-load.d/rdma_isolate.conf
+	install -D -m 644 tools/boot/modprobe.conf \
+		$(DESTDIR)/usr/lib/modprobe.d/rdma_isolate.conf
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/sbin $(BUILD)/tools/rdma-isolate
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(BUILD)/tools/rperf
+	for page in $(wildcard Documentation/man/*.8); do \
+		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 $$page; \
+	done
+
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all links module tools $(TOOLS:%=tool-%) selftests check check-unit \
+	bench demo vm-shell style sparse install clean

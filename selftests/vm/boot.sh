@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Boots a kernel on this machine's own root file system (read-only, what the
+# guest changes is forgotten) and runs one command in it as root:
+#
+#   boot.sh [-k KVER] [-c CPUS] [-i] [-o DIR] [-s SECONDS] [COMMAND [ARG]...]
+#
+#   -k	a release, the start of one, or "debug" (default 6.12)
+#   -c	virtual CPUs (default 4)
+#   -i	count instructions: one CPU whose clock goes on by 1 ns for each
+#   -o	a directory that the guest may write to, as $RISO_OUT
+#   -s	give up after so many seconds (default 1200)
+#
+# Without a COMMAND, a shell. The exit status is the command's, 124 when time
+# ran out, or 125 when the machine never came to an end.
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cache=${RISO_CACHE:-/var/cache/rdma_isolate}
+kver=6.12
+cpus=4
+icount=
+out=
+limit=1200
+
+while getopts k:c:io:s: opt; do
+	case $opt in
+	k)	kver=$OPTARG ;;
+	c)	cpus=$OPTARG ;;
+	i)	icount=1; cpus=1 ;;
+	o)	out=$OPTARG ;;
+	s)	limit=$OPTARG ;;
+	*)	exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+rel=$("$top/tools/kernel.sh" rel "$kver")
+image=$("$top/tools/kernel.sh" image "$kver")
+# The guest sees a tmpfs where the host has /var/cache and /var/tmp, so the
+# directories it needs are mounted once more by their names. Its overlay of
+# /tmp does not suit a directory to write to elsewhere.
+dir=$(mktemp -d /tmp/riso-vm.XXXXXX)
+trap 'rm -rf "$dir"' EXIT
+
+opts=(-r "$image" --cpus "$cpus" --user root --rwdir "$dir"
+      --rodir "$top" --rodir "$cache")
+# KASAN takes an eighth of the memory, and the quarantine more.
+if [ "$kver" = debug ]; then
+	opts+=(--memory 4G)
+else
+	opts+=(--memory 2G)
+fi
+if [ -n "$icount" ]; then
+	opts+=(--disable-kvm --qemu-opts='-icount shift=0,align=off,sleep=off')
+elif [ -z "${RISO_KVM:-}" ]; then
+	# A /dev/kvm inside a virtual machine may be there and hang.
+	opts+=(--disable-kvm)
+fi
+
+{
+	echo '#!/bin/bash'
+	echo "export RISO_OUT=$dir/out"
+	echo "export RISO_BUILD=$top/build/$rel"
+	# shellcheck disable=SC2016 # expanded in the guest
+	echo 'export RISO_MODULE=$RISO_BUILD/rdma_isolate.ko'
+	echo "export PATH=$top/build/tools:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	for v in ${!RISO_*} KVER; do
+		case $v in
+		RISO_OUT|RISO_BUILD|RISO_MODULE) ;;
+		*) [ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}" ;;
+		esac
+	done
+	echo 'ip link set lo up'
+	echo 'cd "$RISO_BUILD/selftests/rdma_isolate" 2>/dev/null || cd /'
+	printf '%q ' "${@:-bash}"
+	echo
+	echo "echo \$? >$dir/status"
+} >"$dir/run"
+chmod +x "$dir/run"
+mkdir "$dir/out"
+
+export PATH=$cache/venv/bin:$PATH
+if [ $# -eq 0 ]; then
+	vng "${opts[@]}" --exec "$dir/run"
+	exit
+fi
+
+status=0
+timeout -k 10 "$limit" vng "${opts[@]}" --exec "$dir/run" </dev/null ||
+	status=$?
+[ -z "$out" ] || cp -r "$dir/out/." "$out"
+[ "$status" -ne 124 ] || echo "boot.sh: gave up after $limit s" >&2
+if [ -s "$dir/status" ]; then
+	status=$(cat "$dir/status")
+elif [ "$status" -ne 124 ]; then
+	status=125
+fi
+exit "$status"

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Runs the selftests in a virtual machine, one boot for each kernel:
+#
+#   run.sh [-k KVER]... [-t TEST] [-c CPUS] [-s SECONDS]
+#
+# Build first ("make check" does both). The last line counts test cases over
+# all kernels; the status is 1 when any failed, or the kernel complained, and
+# 4 when all were skipped. Everything is kept in build/results/RELEASE/.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+kvers=()
+name=
+cpus=4
+limit=1200
+
+while getopts k:t:c:s: opt; do
+	case $opt in
+	k)	kvers+=("$OPTARG") ;;
+	t)	name=${OPTARG%.sh} ;;
+	c)	cpus=$OPTARG ;;
+	s)	limit=$OPTARG ;;
+	*)	exit 2 ;;
+	esac
+done
+[ ${#kvers[@]} -gt 0 ] || kvers=(6.12)
+
+cd "$top/selftests"
+tests=()
+for t in *.sh; do
+	[ "$t" != lib.sh ] || continue
+	[ -z "$name" ] || [ "$t" = "$name.sh" ] || continue
+	tests+=("$t")
+done
+if [ ${#tests[@]} -eq 0 ]; then
+	echo "run.sh: no test '$name' in selftests/" >&2
+	exit 2
+fi
+
+results=()
+for kver in "${kvers[@]}"; do
+	rel=$("$top/tools/kernel.sh" rel "$kver")
+	out=$top/build/results/$rel
+	rm -rf "$out"
+	mkdir -p "$out"
+	printf '%s\n' "${tests[@]}" >"$out/planned"
+	echo "# Linux $rel: ${#tests[@]} test files"
+	"$here/boot.sh" -k "$kver" -c "$cpus" -s "$limit" -o "$out" \
+		"$here/guest.sh" "${tests[@]}" || true
+	results+=("$out")
+done
+exec "$here/report.py" "${results[@]}"
