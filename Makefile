@@ -59,10 +59,10 @@ module: links
 tools: $(TOOLS:%=tool-%)
 
 $(TOOLS:%=tool-%): tool-%:
-	$(MAKE) -C tools/$* OUTPUT=$(BUILD)/tools
+	$(MAKE) -C tools/$*
 
 # The tests as they lie in a kernel tree: beside lib.mk and kselftest/.
-selftests: module tools
+selftests: $(if $(wildcard Kbuild),module) tools
 	@mkdir -p $(SELFTESTS_OUT)
 	@find $(SELFTESTS_OUT) -xtype l -delete
 	@cp -rsfT $(CURDIR)/selftests $(SELFTESTS_OUT)
@@ -80,7 +80,7 @@ check: check-unit $(if $(filter debug,$(CHECK_KVER)),setup-debug,setup-vm)
 check-unit: setup-build
 	@for d in $(TOOLS:%=tools/%) $(patsubst %/Makefile,%,$(wildcard userspace/tests/Makefile)); do \
 		grep -q '^check:' $$d/Makefile || continue; \
-		$(MAKE) -C $$d OUTPUT=$(BUILD)/tools check || exit; \
+		$(MAKE) -C $$d check || exit; \
 	done
 
 bench: setup-vm
@@ -111,14 +111,13 @@ install: all
 		$(DESTDIR)/usr/lib/modules-load.d/rdma_isolate.conf
 	install -D -m 644 tools/boot/modprobe.conf \
 		$(DESTDIR)/usr/lib/modprobe.d/rdma_isolate.conf
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/sbin $(BUILD)/tools/rdma-isolate
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(BUILD)/tools/rperf
-	for page in $(wildcard Documentation/man/*.8); do \
-		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 $$page; \
+	for t in $(TOOLS); do \
+		$(MAKE) -C tools/$$t DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) install || exit; \
 	done
 
 clean:
 	rm -rf $(BUILD)
+	for t in $(TOOLS); do $(MAKE) -C tools/$$t clean || exit; done
 
 .PHONY: all links module tools $(TOOLS:%=tool-%) selftests check check-unit \
 	bench demo vm-shell style sparse install clean

@@ -14,7 +14,7 @@
 #
 # Without a COMMAND, a shell. The exit status is the command's, 124 when time
 # ran out, or 125 when the machine never came to an end.
-set -eu
+set -eu -o pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=${RISO_CACHE:-/var/cache/rdma_isolate}
@@ -65,7 +65,7 @@ fi
 	echo "export RISO_BUILD=$top/build/$rel"
 	# shellcheck disable=SC2016 # expanded in the guest
 	echo 'export RISO_MODULE=$RISO_BUILD/rdma_isolate.ko'
-	echo "export PATH=$top/build/tools:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	echo "export PATH=$top/tools/rdma-isolate:$top/tools/rperf:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	for v in ${!RISO_*} KVER; do
 		case $v in
 		RISO_OUT|RISO_BUILD|RISO_MODULE) ;;
@@ -87,9 +87,11 @@ if [ $# -eq 0 ]; then
 	exit
 fi
 
+# QEMU opens what it finds as its standard output once more: a file would be
+# truncated.
 status=0
-timeout -k 10 "$limit" vng "${opts[@]}" --exec "$dir/run" </dev/null ||
-	status=$?
+timeout -k 10 "$limit" vng "${opts[@]}" --exec "$dir/run" </dev/null 2>&1 |
+	cat || status=$?
 [ -z "$out" ] || cp -r "$dir/out/." "$out"
 [ "$status" -ne 124 ] || echo "boot.sh: gave up after $limit s" >&2
 if [ -s "$dir/status" ]; then
