@@ -1,0 +1,749 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The arbiter: which flow posts next, and when.
+ *
+ * Theory of operation
+ *
+ * What a NIC has been given it sends, first come, first served, so a small message
+ * waits behind all that was posted before it. The cure is to post bulk late: to
+ * hold it here, and to give the device just what keeps it busy.
+ *
+ * There is one arbiter for what a device sends (WRITE, SEND, atomics) and one for
+ * what READs bring to it; the two never block each other. Each decides two things.
+ *
+ * Whose turn. Groups are served by virtual time, in the manner of start-time fair
+ * queueing: what a group posts advances its vtime by the device time that it takes,
+ * max(bytes / MaxRate, messages / MaxOps), divided by its weight, and the smallest
+ * vtime goes first. So neither large messages nor many QPs earn more (paper, 4.2).
+ * A group that wakes up is at most one slice ahead of the others. Inside a group,
+ * flows take turns of one token.
+ *
+ * When. While the device has a latency flow (L > 0), messages are cut to chunks
+ * and two limits hold:
+ * - The clock. It says until when the device has work, and bulk is posted when it
+ *   is not ahead of the time. Each post advances it by its device time at SafeUtil.
+ *   It may be behind by one chunk, not more: a late timer is made up for once, not
+ *   as a burst.
+ * - The window. It caps what is posted and not completed: per flow two chunks and
+ *   the path's own bandwidth-delay product; per device two chunks beyond the paths'
+ *   own. If MaxRate is set too high, or the timer is early, this is what keeps the
+ *   queue short. Bytes of a flow that does not complete (its peer is gone, the
+ *   network is slow) are not in the NIC's queue any more after a while: they count
+ *   against the flow, not against the device.
+ * With no latency flow nothing is cut and the clock does not run. One active group
+ * posts without limit; with more, a window keeps the queue here, where turns are
+ * taken, rather than in the device.
+ *
+ * What cannot wait goes at once and is charged all the same, as debt: flows in
+ * error or draining, and a small message of a sparse group, one that had nothing
+ * held and has posted less than a chunk lately.
+ *
+ * One timer per device is armed while something is held, for the clock or to look
+ * for completions that the ULP has not polled (see comp.c). It runs in hard
+ * interrupt context (in softirq on PREEMPT_RT), where verbs may be called: in a
+ * softirq it could be late by milliseconds on 6.1 (ksoftirqd).
+ *
+ * All state is under &riso_dev.lock, which is never held over a post: the flow is
+ * marked as posting, the lock dropped, and whoever comes meanwhile takes another
+ * flow or leaves.
+ */
+
+#include <linux/hrtimer.h>
+#include <linux/math64.h>
+
+#include "compat.h"
+#include "dev.h"
+#include "flow.h"
+#include "trace.h"
+
+enum {
+	/* At fast links the clock may be ahead by this: timers cost microseconds. */
+	RISO_TICK_NS = 50 * NSEC_PER_USEC,
+	/* A turn or slice, in device time, if no token size was set. */
+	RISO_SLICE_NS = 200 * NSEC_PER_USEC,
+	/* A group counts as active this long after its last post. */
+	RISO_ACTIVE_NS = 50 * NSEC_PER_MSEC,
+	/* Unconstrained window while several groups are active: this much time... */
+	RISO_OPEN_NS = 2 * NSEC_PER_MSEC,
+	/* ...but at least a few messages of the usual size, and not too much. */
+	RISO_OPEN_MIN = 256 * 1024,
+	RISO_OPEN_MAX = 8 * 1024 * 1024,
+	/* How long a measurement of path or device holds, and of the latter's rate. */
+	RISO_EPOCH_NS = NSEC_PER_SEC,
+	RISO_RATE_NS = 10 * NSEC_PER_MSEC,
+	/* Posted this long ago and not completed: not in the NIC any more. */
+	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
+	/* A flow that holds something and did not post for this long just posts. */
+	RISO_STUCK_NS = NSEC_PER_SEC,
+	RISO_REAP_MIN_NS = 20 * NSEC_PER_USEC,
+	RISO_REAP_MAX_NS = 250 * NSEC_PER_USEC,
+	/* Batches that one call may post before it leaves the rest to the timer. */
+	RISO_RUN_BATCHES = 16,
+};
+
+/* Whose turn it is, and how much of it. */
+struct turn {
+	struct riso_flow *f;
+	enum riso_dir dir;
+	struct riso_quantum qt;
+};
+
+static bool shaped(const struct riso_dev *rd)
+{
+	return rd->latency_flows && rd->cfg.chunk_bytes;
+}
+
+static u64 time_of(u64 bytes, u64 rate)
+{
+	return rate ? div64_u64(bytes * NSEC_PER_SEC, rate) : 0;
+}
+
+static u64 bytes_in(u64 ns, u64 rate)
+{
+	return mul_u64_u64_div_u64(ns, rate, NSEC_PER_SEC);
+}
+
+/* Device time of a post: max(bytes / rate, messages / MaxOps). */
+static u64 cost_of(const struct riso_dev *rd, u64 bytes, u32 ops, u64 rate)
+{
+	u64 ns = time_of(bytes, rate);
+
+	if (rd->cfg.max_ops)
+		ns = max(ns, time_of(ops, rd->cfg.max_ops));
+	return ns;
+}
+
+/* What may stand in the device: two chunks with their headers. */
+static u64 window(const struct riso_dev *rd)
+{
+	if (rd->cfg.inflight_bytes == RISO_AUTO)
+		return 2 * (rd->cfg.chunk_bytes + rd->cfg.chunk_bytes / 16);
+	return rd->cfg.inflight_bytes ?: U32_MAX;
+}
+
+static u64 open_window(const struct riso_dev *rd)
+{
+	return clamp_t(u64, bytes_in(RISO_OPEN_NS, rd->cfg.max_rate),
+		       RISO_OPEN_MIN, RISO_OPEN_MAX);
+}
+
+static u64 token(const struct riso_dev *rd)
+{
+	if (rd->cfg.token_bytes != RISO_AUTO)
+		return rd->cfg.token_bytes;
+	return max_t(u64, 2 * rd->cfg.chunk_bytes,
+		     bytes_in(RISO_SLICE_NS, rd->cfg.safe_util));
+}
+
+/* Bandwidth-delay product of the path, 0 until it was measured. */
+static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
+{
+	const struct riso_dev *rd = f->rd;
+	u64 rate = min(rd->cfg.safe_util,
+		       max(rd->arb[dir].rate, rd->arb[dir].rate_prev));
+
+	return f->rtt_min == U64_MAX ? 0 : bytes_in(f->rtt_min, rate);
+}
+
+/* What a flow may have in flight by itself. */
+static u64 flow_limit(const struct riso_flow *f, enum riso_dir dir)
+{
+	if (!shaped(f->rd))
+		return U64_MAX;
+	/* One piece alone, so that the path's own delay is seen. */
+	if (f->rtt_min == U64_MAX)
+		return 0;
+	return window(f->rd) + path_bytes(f, dir);
+}
+
+static bool flow_fits(const struct riso_flow *f, enum riso_dir dir, u32 need)
+{
+	return !f->inflight[dir] ||
+	       f->inflight[dir] + need <= flow_limit(f, dir);
+}
+
+/* Bring the flow's part of what stands in the device up to date. */
+static void update_load(struct riso_flow *f, enum riso_dir dir)
+{
+	struct riso_arb *a = &f->rd->arb[dir];
+	u64 load = f->inflight[dir];
+
+	if (f->stale)
+		load = 0;
+	else if (shaped(f->rd))
+		load -= min(load, path_bytes(f, dir) / max(a->busy, 1u));
+	a->load += load - f->load[dir];
+	f->load[dir] = load;
+}
+
+static void add_inflight(struct riso_flow *f, enum riso_dir dir, u32 wire)
+{
+	if (!f->inflight[dir])
+		f->rd->arb[dir].busy++;
+	f->inflight[dir] += wire;
+	update_load(f, dir);
+}
+
+static void sub_inflight(struct riso_flow *f, enum riso_dir dir, u64 wire)
+{
+	if (f->inflight[dir] && f->inflight[dir] == wire)
+		f->rd->arb[dir].busy--;
+	f->inflight[dir] -= wire;
+	update_load(f, dir);
+}
+
+/* --- the tree of groups --- */
+
+static bool vtime_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct riso_group_dir, node)->vtime <
+	       rb_entry(b, struct riso_group_dir, node)->vtime;
+}
+
+/**
+ * riso_arb_remove - a flow has nothing that may be posted
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_remove(struct riso_flow *f)
+{
+	struct riso_group_dir *gd;
+
+	if (list_empty(&f->arb))
+		return;
+	list_del_init(&f->arb);
+	if (f->place != RISO_PLACE_GROUP)
+		return;
+	gd = &f->group->dir[f->arb_dir];
+	if (list_empty(&gd->flows))
+		rb_erase_cached(&gd->node, &f->rd->arb[f->arb_dir].tree);
+}
+
+static void place(struct riso_flow *f, enum riso_place place)
+{
+	struct riso_dev *rd = f->rd;
+	struct riso_group_dir *gd;
+	struct riso_arb *a;
+
+	f->place = place;
+	if (place == RISO_PLACE_URGENT) {
+		list_add_tail(&f->arb, &rd->urgent);
+		return;
+	}
+	if (place == RISO_PLACE_PARKED) {
+		list_add_tail(&f->arb, &rd->parked);
+		return;
+	}
+	a = &rd->arb[f->arb_dir];
+	gd = &f->group->dir[f->arb_dir];
+	if (list_empty(&gd->flows)) {
+		u64 slice = time_of(token(rd), rd->cfg.max_rate);
+
+		if (gd->vtime + slice < a->vnow)
+			gd->vtime = a->vnow - slice;
+		rb_add_cached(&gd->node, &a->tree, vtime_less);
+	}
+	/* A flow keeps its turn until the token is spent. */
+	if (gd->turn) {
+		list_add(&f->arb, &gd->flows);
+	} else {
+		list_add_tail(&f->arb, &gd->flows);
+		trace_token_grant(f, f->arb_dir, token(rd));
+	}
+}
+
+/**
+ * riso_arb_wake - see again whether a flow may post, and where it stands
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_wake(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+	enum riso_place where = RISO_PLACE_GROUP;
+	u64 now = ktime_get_ns();
+	enum riso_dir dir;
+
+	if (!f->q.recs)
+		return;
+	if (!riso_queue_ready(f, now)) {
+		riso_arb_remove(f);
+		if (riso_queue_len(&f->q) && !f->posting && !f->paused &&
+		    now < f->retry_ns)
+			place(f, RISO_PLACE_PARKED);
+		return;
+	}
+	dir = riso_queue_dir(f);
+	if (f->flush || f->mode == RISO_FLOW_DRAIN || f->debt) {
+		where = RISO_PLACE_URGENT;
+	} else if (!flow_fits(f, dir, riso_queue_next(f, rd->cfg.chunk_bytes))) {
+		riso_arb_remove(f);
+		return;
+	}
+	if (!list_empty(&f->arb) && f->place == where && f->arb_dir == dir)
+		return;
+	riso_arb_remove(f);
+	f->arb_dir = dir;
+	place(f, where);
+}
+
+/* --- whose turn, and when --- */
+
+/*
+ * The window is full. Flows whose bytes have been out for longer than they can
+ * stand in the NIC do not count: they wait for the network or for their peer.
+ */
+static void age(struct riso_dev *rd, enum riso_dir dir, u64 limit, u64 now)
+{
+	u64 stale = max_t(u64, RISO_STALE_NS,
+			  4 * time_of(limit, rd->cfg.max_rate));
+	struct riso_flow *f;
+
+	list_for_each_entry(f, &rd->reap, reap) {
+		if (now - f->progress_ns < stale)
+			break;
+		if (f->stale)
+			continue;
+		f->stale = true;
+		update_load(f, RISO_TX);
+		update_load(f, RISO_RX);
+		break;
+	}
+}
+
+static bool window_full(struct riso_dev *rd, enum riso_dir dir, u64 limit,
+			u32 need, u64 now)
+{
+	struct riso_arb *a = &rd->arb[dir];
+
+	if (!a->load || a->load + need <= limit)
+		return false;
+	age(rd, dir, limit, now);
+	return a->load && a->load + need > limit;
+}
+
+static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
+		     struct turn *t)
+{
+	struct riso_arb *a = &rd->arb[dir];
+	struct rb_node *node = rb_first_cached(&a->tree);
+	u64 limit = U64_MAX;
+	struct riso_group_dir *gd;
+	u32 need;
+
+	if (!node)
+		return false;
+	gd = rb_entry(node, struct riso_group_dir, node);
+	t->f = list_first_entry(&gd->flows, struct riso_flow, arb);
+	t->dir = dir;
+	t->qt = (struct riso_quantum){ .bytes = U64_MAX };
+	if (shaped(rd)) {
+		u64 ahead = rd->chunk_ns < RISO_TICK_NS ? RISO_TICK_NS : 0;
+
+		if (a->next > now + ahead) {
+			rd->want_ns = min(rd->want_ns, a->next - ahead / 2);
+			rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
+			trace_throttle(t->f, dir, a->next - now, a->load);
+			return false;
+		}
+		t->qt.chunk = rd->cfg.chunk_bytes;
+		t->qt.bytes = bytes_in(now + ahead - a->next,
+				       rd->cfg.safe_util);
+		limit = window(rd);
+	} else if (now < a->contested_ns) {
+		limit = open_window(rd);
+	}
+	need = riso_queue_next(t->f, t->qt.chunk);
+	if (limit != U64_MAX && window_full(rd, dir, limit, need, now)) {
+		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
+		trace_throttle(t->f, dir, 0, a->load);
+		return false;
+	}
+	t->qt.bytes = min(t->qt.bytes, limit - min(limit, a->load));
+	limit = flow_limit(t->f, dir);
+	t->qt.bytes = min(t->qt.bytes,
+			  limit - min(limit, t->f->inflight[dir]));
+	return true;
+}
+
+static bool pick(struct riso_dev *rd, u64 now, struct turn *t)
+{
+	struct riso_flow *f;
+	int dir;
+
+	f = list_first_entry_or_null(&rd->urgent, struct riso_flow, arb);
+	if (f) {
+		bool whole = f->flush || f->mode == RISO_FLOW_DRAIN;
+
+		t->f = f;
+		t->dir = riso_queue_dir(f);
+		t->qt.chunk = !whole && shaped(rd) ? rd->cfg.chunk_bytes : 0;
+		t->qt.bytes = whole ? U64_MAX : 0;
+		rd->stats[RISO_STAT_DEBT_POSTED]++;
+		return true;
+	}
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		if (pick_dir(rd, dir, now, t))
+			return true;
+	return false;
+}
+
+static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
+		   u64 now)
+{
+	struct riso_arb *a = &rd->arb[t->dir];
+	struct riso_flow *f = t->f;
+	struct riso_group *g = f->group;
+	struct riso_group_dir *gd = &g->dir[t->dir];
+	u32 ops = f->q.num;
+
+	if (shaped(rd)) {
+		u64 credit = max_t(u64, rd->chunk_ns, RISO_TICK_NS);
+
+		a->next = max(a->next, now - credit) +
+			  cost_of(rd, wire, ops, rd->cfg.safe_util);
+	}
+	a->vnow = max(a->vnow, gd->vtime);
+	if (!list_empty(&gd->flows))
+		rb_erase_cached(&gd->node, &a->tree);
+	gd->vtime += cost_of(rd, wire, ops, rd->cfg.max_rate) *
+		     RISO_WEIGHT_DEFAULT / g->weight;
+	if (!list_empty(&gd->flows))
+		rb_add_cached(&gd->node, &a->tree, vtime_less);
+
+	gd->turn += wire;
+	gd->turn_ops += ops;
+	if (gd->turn >= token(rd) ||
+	    (f->class == RISO_CLASS_THROUGHPUT &&
+	     gd->turn_ops >= rd->cfg.token_ops)) {
+		gd->turn = 0;
+		gd->turn_ops = 0;
+	}
+	if (now - gd->slice_ns > RISO_SLICE_NS) {
+		gd->slice_ns = now;
+		gd->slice_bytes = 0;
+	}
+	gd->slice_bytes += wire;
+
+	if (a->last != g && now - a->last_ns < RISO_ACTIVE_NS)
+		a->contested_ns = now + 2 * RISO_ACTIVE_NS;
+	a->last = g;
+	a->last_ns = now;
+
+	f->stale = false;
+	f->debt = false;
+	add_inflight(f, t->dir, wire);
+	list_move_tail(&f->reap, &rd->reap);
+}
+
+static void arm(struct riso_dev *rd, u64 now)
+{
+	u64 when = rd->want_ns;
+
+	rd->want_ns = U64_MAX;
+	if (!rd->held || !rd->running)
+		return;
+	/* Not the clock: a completion is what we wait for. */
+	rd->blocked = when == U64_MAX;
+	if (rd->blocked)
+		when = now + clamp_t(u64, rd->chunk_ns / 2, RISO_REAP_MIN_NS,
+				     RISO_REAP_MAX_NS);
+	if (rd->timer_ns <= when)
+		return;
+	rd->timer_ns = when;
+	hrtimer_start(&rd->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_PINNED);
+}
+
+/**
+ * riso_arb_run - post what may be posted now
+ * @rd: the device
+ *
+ * Bounded; what is left over is the timer's.
+ *
+ * Context: any, under no lock of ours.
+ */
+void riso_arb_run(struct riso_dev *rd)
+{
+	int batches = RISO_RUN_BATCHES;
+	unsigned long flags;
+	struct turn t;
+	u64 now;
+
+	spin_lock_irqsave(&rd->lock, flags);
+	now = ktime_get_ns();
+	while (pick(rd, now, &t)) {
+		struct riso_flow *f = t.f;
+		const struct ib_send_wr *bad_wr;
+		struct ib_send_wr *wr;
+		enum riso_posted how;
+		u32 wire;
+		int err;
+
+		if (!batches--) {
+			rd->want_ns = now;
+			break;
+		}
+		riso_arb_remove(f);
+		wr = riso_queue_cut(f, &t.qt, now, &wire);
+		if (WARN_ON_ONCE(!wr))
+			continue;
+		charge(rd, &t, wire, now);
+		f->posting = true;
+		spin_unlock_irqrestore(&rd->lock, flags);
+
+		bad_wr = wr;
+		err = rd->orig.post_send(f->qp, wr, &bad_wr);
+
+		spin_lock_irqsave(&rd->lock, flags);
+		now = ktime_get_ns();
+		how = riso_queue_posted(f, err, bad_wr, now);
+		f->posting = false;
+		if (how == RISO_POSTED_REFUSED) {
+			f->refused = true;
+			queue_delayed_work(riso_wq, &f->refuse, 0);
+		} else if (how == RISO_POSTED_RETRY) {
+			rd->want_ns = min(rd->want_ns, f->retry_ns);
+		}
+		riso_arb_wake(f);
+		if (f->paused)
+			wake_up_all(&rd->wait);
+	}
+	arm(rd, now);
+	spin_unlock_irqrestore(&rd->lock, flags);
+}
+
+static enum hrtimer_restart timer_fired(struct hrtimer *timer)
+{
+	struct riso_dev *rd = container_of(timer, struct riso_dev, timer);
+	struct riso_flow *f, *tmp;
+	unsigned long flags;
+	bool blocked;
+	u64 now;
+
+	spin_lock_irqsave(&rd->lock, flags);
+	now = ktime_get_ns();
+	rd->stats[RISO_STAT_TIMER_FIRED]++;
+	/* How late it is: a mean over the last 8 or so. */
+	if (now > rd->timer_ns)
+		rd->stats[RISO_STAT_LATE_NS] +=
+			((s64)(now - rd->timer_ns) -
+			 (s64)rd->stats[RISO_STAT_LATE_NS]) / 8;
+	rd->timer_ns = U64_MAX;
+	blocked = rd->blocked;
+	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
+		riso_arb_wake(f);
+	spin_unlock_irqrestore(&rd->lock, flags);
+
+	if (blocked)
+		riso_comp_reap(rd);
+	riso_arb_run(rd);
+	if (!blocked && READ_ONCE(rd->blocked)) {
+		riso_comp_reap(rd);
+		riso_arb_run(rd);
+	}
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * riso_arb_sparse - may a flow's new work request go at once, as debt?
+ * @f: a flow that had nothing held
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if its group has nothing held and has posted less than a chunk in
+ * the present slice, and the work request is at most a chunk.
+ */
+bool riso_arb_sparse(struct riso_flow *f, u64 now)
+{
+	const struct riso_dev *rd = f->rd;
+	enum riso_dir dir = riso_queue_dir(f);
+	const struct riso_group_dir *gd = &f->group->dir[dir];
+	u64 spent = now - gd->slice_ns > RISO_SLICE_NS ? 0 : gd->slice_bytes;
+
+	return shaped(rd) && list_empty(&f->group->dir[RISO_TX].flows) &&
+	       list_empty(&f->group->dir[RISO_RX].flows) &&
+	       spent + riso_queue_next(f, 0) <= window(rd) / 2;
+}
+
+/**
+ * riso_arb_complete - bytes of a flow are out of the device
+ * @f: the flow
+ * @dir: direction
+ * @wire: wire bytes
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire)
+{
+	if (!wire)
+		return;
+	sub_inflight(f, dir, wire);
+	f->rd->arb[dir].done += wire;
+}
+
+/**
+ * riso_arb_measure - a completion tells of its path
+ * @f: the flow
+ * @posted_ns: when the batch was posted
+ * @wire: wire bytes of it
+ *
+ * Keeps the smallest delay of the path beyond the message's own time on the wire,
+ * and the rate at which the device delivers, both over about a second.
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_measure(struct riso_flow *f, u64 posted_ns, u32 wire)
+{
+	struct riso_dev *rd = f->rd;
+	u64 now = ktime_get_ns();
+	u64 delay, own;
+	int dir;
+
+	if (!shaped(rd) || posted_ns < rd->shaped_ns)
+		return;
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		struct riso_arb *a = &rd->arb[dir];
+		u64 span = now - a->done_ns;
+
+		if (span < RISO_RATE_NS)
+			continue;
+		if (span < 2 * RISO_RATE_NS)
+			a->rate = max(a->rate, div64_u64(a->done * NSEC_PER_SEC,
+							 span));
+		a->done = 0;
+		a->done_ns = now;
+		if (now - a->rate_ns > RISO_EPOCH_NS) {
+			a->rate_prev = a->rate;
+			a->rate = 0;
+			a->rate_ns = now;
+		}
+	}
+	own = time_of(wire, rd->cfg.max_rate);
+	delay = now - posted_ns;
+	delay -= min(delay, own);
+	if (now - f->rtt_ns > RISO_EPOCH_NS) {
+		f->rtt_ns = now;
+		f->rtt_min = U64_MAX;
+	} else if (posted_ns >= f->rtt_ns) {
+		f->rtt_min = min(f->rtt_min, delay);
+	}
+}
+
+/**
+ * riso_arb_forget - a flow's posted work requests will not complete
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_forget(struct riso_flow *f)
+{
+	int dir;
+
+	riso_arb_remove(f);
+	list_del_init(&f->reap);
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		sub_inflight(f, dir, f->inflight[dir]);
+}
+
+/**
+ * riso_arb_reconfigure - settings, or the number of latency flows, have changed
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_reconfigure(struct riso_dev *rd)
+{
+	bool was = rd->was_shaped;
+	struct riso_flow *f;
+	u64 now = ktime_get_ns();
+
+	rd->chunk_ns = time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
+	rd->was_shaped = shaped(rd);
+	if (!was && rd->was_shaped)
+		rd->shaped_ns = now;
+	list_for_each_entry(f, &rd->managed, managed) {
+		if (was != rd->was_shaped) {
+			f->rtt_min = U64_MAX;
+			f->rtt_ns = now;
+		}
+		update_load(f, RISO_TX);
+		update_load(f, RISO_RX);
+		riso_arb_wake(f);
+	}
+	trace_budget_update(rd);
+}
+
+/* What holds something and did not post for a second posts, whatever is full. */
+static void watch(struct work_struct *work)
+{
+	struct riso_dev *rd = container_of(to_delayed_work(work),
+					   struct riso_dev, watch);
+	u64 now = ktime_get_ns();
+	struct riso_flow *f;
+
+	spin_lock_irq(&rd->lock);
+	list_for_each_entry(f, &rd->managed, managed) {
+		if (!riso_queue_len(&f->q) || f->debt ||
+		    now - f->progress_ns < RISO_STUCK_NS)
+			continue;
+		f->debt = true;
+		riso_arb_wake(f);
+	}
+	spin_unlock_irq(&rd->lock);
+	riso_arb_run(rd);
+	queue_delayed_work(riso_wq, &rd->watch, HZ / 4);
+}
+
+/**
+ * riso_arb_init - make the arbiters of a new device
+ * @rd: the device
+ */
+void riso_arb_init(struct riso_dev *rd)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		rd->arb[dir].tree = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&rd->urgent);
+	INIT_LIST_HEAD(&rd->parked);
+	INIT_LIST_HEAD(&rd->reap);
+	INIT_LIST_HEAD(&rd->managed);
+	init_waitqueue_head(&rd->wait);
+	rd->want_ns = U64_MAX;
+	rd->timer_ns = U64_MAX;
+	hrtimer_setup(&rd->timer, timer_fired, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_PINNED);
+	INIT_DELAYED_WORK(&rd->watch, watch);
+}
+
+/**
+ * riso_arb_start - let the timer run
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+void riso_arb_start(struct riso_dev *rd)
+{
+	spin_lock_irq(&rd->lock);
+	rd->running = true;
+	spin_unlock_irq(&rd->lock);
+	queue_delayed_work(riso_wq, &rd->watch, HZ / 4);
+}
+
+/**
+ * riso_arb_stop - stop the timer
+ * @rd: the device, with nothing held
+ *
+ * Context: may sleep.
+ */
+void riso_arb_stop(struct riso_dev *rd)
+{
+	spin_lock_irq(&rd->lock);
+	rd->running = false;
+	spin_unlock_irq(&rd->lock);
+	cancel_delayed_work_sync(&rd->watch);
+	hrtimer_cancel(&rd->timer);
+	rd->timer_ns = U64_MAX;
+}

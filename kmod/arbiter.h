@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The arbiter: which flow posts next, and when.
+ */
+#ifndef RISO_ARBITER_H
+#define RISO_ARBITER_H
+
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+#include "rule.h"
+
+struct riso_dev;
+struct riso_flow;
+
+/* Local to remote (WRITE, SEND, atomics) and remote to local (READ). */
+enum riso_dir {
+	RISO_TX,
+	RISO_RX,
+	RISO_DIRS,
+};
+
+/**
+ * struct riso_group_dir - a group's place in one arbiter
+ * @vtime: device time that the group has used, divided by its weight
+ * @flows: flows that have something to post, next one first
+ * @node: in &riso_arb.tree while @flows is not empty
+ * @slice_ns: when the slice began that @slice_bytes counts
+ * @slice_bytes: bytes posted since then, for the rule of sparse groups
+ * @turn: bytes that the flow in front has posted in its turn
+ * @turn_ops: the same in messages
+ */
+struct riso_group_dir {
+	u64 vtime;
+	struct list_head flows;
+	struct rb_node node;
+	u64 slice_ns;
+	u64 slice_bytes;
+	u64 turn;
+	u32 turn_ops;
+};
+
+/**
+ * struct riso_group - flows that share one share of the device
+ * @list: in &riso_dev.groups
+ * @users: flows that belong to it, protected by &riso_dev.mutex
+ * @weight: share against other groups
+ * @who: what its flows have in common
+ * @dir: place in the arbiter of each direction
+ *
+ * For kernel flows one ULP that talks to one remote address, for user-space
+ * flows one process.
+ */
+struct riso_group {
+	struct list_head list;
+	unsigned int users;
+	u32 weight;
+	struct riso_identity who;
+	struct riso_group_dir dir[RISO_DIRS];
+};
+
+/**
+ * struct riso_arb - state of one direction of a device
+ * @tree: groups with something to post, by vtime
+ * @vnow: vtime at which the last group was served
+ * @next: device clock, the time up to which the device has work (ns)
+ * @load: bytes that may stand in the device, of all flows
+ * @busy: flows with bytes in flight
+ * @last: group served last
+ * @last_ns: when that was
+ * @contested_ns: until when more than one group is taken to be active
+ * @done: bytes completed since @done_ns
+ * @done_ns: begin of the present measurement of the rate
+ * @rate: largest rate measured in this epoch, bytes per second
+ * @rate_prev: the same in the epoch before
+ * @rate_ns: begin of this epoch
+ */
+struct riso_arb {
+	struct rb_root_cached tree;
+	u64 vnow;
+	u64 next;
+	u64 load;
+	unsigned int busy;
+	const struct riso_group *last;
+	u64 last_ns;
+	u64 contested_ns;
+	u64 done;
+	u64 done_ns;
+	u64 rate;
+	u64 rate_prev;
+	u64 rate_ns;
+};
+
+/**
+ * enum riso_place - where a flow that has something held stands
+ * @RISO_PLACE_GROUP: with its group, for a turn
+ * @RISO_PLACE_URGENT: in front of all, as debt
+ * @RISO_PLACE_PARKED: until the provider may have room again
+ */
+enum riso_place {
+	RISO_PLACE_GROUP,
+	RISO_PLACE_URGENT,
+	RISO_PLACE_PARKED,
+};
+
+void riso_arb_init(struct riso_dev *rd);
+void riso_arb_start(struct riso_dev *rd);
+void riso_arb_stop(struct riso_dev *rd);
+void riso_arb_reconfigure(struct riso_dev *rd);
+void riso_arb_run(struct riso_dev *rd);
+void riso_arb_wake(struct riso_flow *f);
+void riso_arb_remove(struct riso_flow *f);
+void riso_arb_forget(struct riso_flow *f);
+void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire);
+void riso_arb_measure(struct riso_flow *f, u64 posted_ns, u32 wire);
+bool riso_arb_sparse(struct riso_flow *f, u64 now);
+
+#endif /* RISO_ARBITER_H */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The cut-and-merge rule: how a message becomes chunks and how the completions
+ * of chunks become the one completion that its owner asked for.
+ *
+ * Pure functions without side effects beyond their arguments: no lock, no
+ * allocation, no kernel or verbs type. The kernel module, the verbs shim and the
+ * user-space unit tests compile this same file.
+ */
+#ifndef RISO_CHUNK_H
+#define RISO_CHUNK_H
+
+#include <linux/types.h>
+
+/**
+ * struct riso_sge - a scatter/gather element
+ * @addr: first byte
+ * @length: bytes
+ * @lkey: local key
+ *
+ * The same layout as struct ib_sge and struct ibv_sge.
+ */
+struct riso_sge {
+	__u64 addr;
+	__u32 length;
+	__u32 lkey;
+};
+
+/**
+ * struct riso_cursor - how far into a message cutting has come
+ * @done: bytes of the message in front of the cursor
+ * @sge: element that holds the next byte
+ * @off: offset of the next byte in that element
+ */
+struct riso_cursor {
+	__u64 done;
+	__u32 sge;
+	__u32 off;
+};
+
+/**
+ * riso_chunk_round - a chunk size that fills its packets
+ * @chunk: wanted size, 0 is off
+ * @mtu: path MTU in bytes, not 0
+ *
+ * Return: @chunk rounded up to a multiple of @mtu, 0 when @chunk is 0.
+ */
+static inline __u32 riso_chunk_round(__u32 chunk, __u32 mtu)
+{
+	return (chunk + mtu - 1) / mtu * mtu;
+}
+
+/**
+ * riso_chunk_next - size of the next chunk of a message
+ * @left: bytes of the message that are left
+ * @chunk: chunk size, 0 is off
+ *
+ * Return: how many of the @left bytes go out next.
+ */
+static inline __u32 riso_chunk_next(__u32 left, __u32 chunk)
+{
+	return chunk && left > chunk ? chunk : left;
+}
+
+/**
+ * riso_chunk_cut - take the elements of the next chunk
+ * @in: elements of the message
+ * @num: how many
+ * @cur: where the chunk begins, moved behind it
+ * @len: bytes of the chunk, at most what is left of the message
+ * @out: room for @num elements, may not be @in
+ *
+ * Return: the number of elements written to @out, never more than @num.
+ */
+static inline __u32 riso_chunk_cut(const struct riso_sge *in, __u32 num,
+				   struct riso_cursor *cur, __u32 len,
+				   struct riso_sge *out)
+{
+	__u32 n = 0;
+
+	cur->done += len;
+	while (len && cur->sge < num) {
+		__u32 part = in[cur->sge].length - cur->off;
+
+		if (part > len)
+			part = len;
+		if (part) {
+			out[n].addr = in[cur->sge].addr + cur->off;
+			out[n].length = part;
+			out[n].lkey = in[cur->sge].lkey;
+			n++;
+		}
+		len -= part;
+		cur->off += part;
+		if (cur->off == in[cur->sge].length) {
+			cur->sge++;
+			cur->off = 0;
+		}
+	}
+	return n;
+}
+
+/**
+ * riso_wire_bytes - what a message costs on the wire
+ * @payload: bytes of the message
+ * @mtu: path MTU in bytes, not 0
+ * @header: bytes around the payload of each packet
+ *
+ * A message without payload is one packet.
+ *
+ * Return: bytes.
+ */
+static inline __u64 riso_wire_bytes(__u64 payload, __u32 mtu, __u32 header)
+{
+	__u64 packets = payload ? (payload + mtu - 1) / mtu : 1;
+
+	return payload + packets * header;
+}
+
+/**
+ * enum riso_verdict - what becomes of a completion of the provider
+ * @RISO_HIDE: the owner must not see it
+ * @RISO_DELIVER: the owner sees it, under its own identity
+ */
+enum riso_verdict {
+	RISO_HIDE,
+	RISO_DELIVER,
+};
+
+/**
+ * riso_merge - one completion for each message
+ * @success: the provider reports success
+ * @last: it is the last chunk of the message
+ * @signaled: the owner asked for a completion
+ * @reported: an error of this message was delivered before
+ *
+ * The completion of the last chunk is that of the message, if the owner asked
+ * for it. The first error of any chunk is delivered at once, asked for or not,
+ * and ends the message: what follows of it is hidden.
+ *
+ * Return: what to do with the completion.
+ */
+static inline enum riso_verdict riso_merge(int success, int last, int signaled,
+					   int reported)
+{
+	if (reported)
+		return RISO_HIDE;
+	if (!success)
+		return RISO_DELIVER;
+	return last && signaled ? RISO_DELIVER : RISO_HIDE;
+}
+
+#endif /* RISO_CHUNK_H */

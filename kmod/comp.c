@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completions: many of chunks become the one that the ULP expects.
+ *
+ * Owns the tags that posted work requests carry in place of the ULP's wr_id, the
+ * shadows of kernel CQs, and the reaper.
+ *
+ * A tag is the address of a slot. The slots of a flow fill one page, and the page
+ * address is in a table, so any wr_id can be looked up without following it. A
+ * slot is retired by its own completion, or by the success of a later one if it
+ * was not signaled. Tags outlive their QP: rxe leaves the completions of a
+ * destroyed QP in the CQ, mlx5 takes them out. So the slots of a destroyed QP wait
+ * on the CQ's list of zombies until the CQ has once been polled empty.
+ *
+ * The reaper polls on behalf of a ULP that is busy with something else: a target
+ * works on commands in the thread that polls, for up to a millisecond, and pacing
+ * cannot wait for it. What belongs to the ULP goes to a soft list and is the first
+ * thing that its next poll finds. The ULP needs no wake-up for that: the provider
+ * raised its event when it made the completion.
+ *
+ * Locks: &riso_cq.poll_lock serialises the polls of one CQ and covers the soft
+ * list and the zombies; it is held over the provider's poll_cq, with interrupts
+ * off. &riso_dev.lock is taken inside it and covers the slots. The reaper runs in
+ * hard interrupt context and only tries poll_lock. The hashes are read under RCU
+ * and written under &riso_dev.mutex (CQs) and tag_lock (tag pages).
+ */
+
+#include <linux/hash.h>
+#include <linux/hashtable.h>
+#include <linux/slab.h>
+
+#include "dev.h"
+#include "flow.h"
+#include "trace.h"
+
+enum { TAG_HASH_BITS = 10 };
+
+static DEFINE_HASHTABLE(tag_pages, TAG_HASH_BITS);
+static DEFINE_SPINLOCK(tag_lock);
+
+static_assert(RISO_SLOTS * sizeof(struct riso_slot) <= PAGE_SIZE);
+
+/* A tag that is polled around the hooks ends here, and nothing happens. */
+static void tag_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+}
+
+static struct riso_slots *find_tag(u64 wr_id)
+{
+	unsigned long page = (unsigned long)wr_id & PAGE_MASK;
+	struct riso_slots *s;
+
+	if (wr_id != (unsigned long)wr_id ||
+	    wr_id % sizeof(struct riso_slot))
+		return NULL;
+	hash_for_each_possible_rcu(tag_pages, s, hash, page)
+		if ((unsigned long)s->slot == page)
+			return s;
+	return NULL;
+}
+
+/**
+ * riso_comp_alloc - give a flow its tags
+ * @f: a flow with room in its CQ
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int riso_comp_alloc(struct riso_flow *f)
+{
+	struct riso_slots *s;
+	int i;
+
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	s->slot = (struct riso_slot *)get_zeroed_page(GFP_KERNEL);
+	if (!s->slot) {
+		kfree(s);
+		return -ENOMEM;
+	}
+	for (i = 0; i < RISO_SLOTS; i++)
+		s->slot[i].cqe.done = tag_done;
+	s->num = f->cq_room;
+	s->flow = f;
+	s->qpn = f->qpn;
+	s->err_seq = U64_MAX;
+	INIT_LIST_HEAD(&s->zombie);
+	f->slots = s;
+	spin_lock_irq(&tag_lock);
+	hash_add_rcu(tag_pages, &s->hash, (unsigned long)s->slot);
+	spin_unlock_irq(&tag_lock);
+	return 0;
+}
+
+static void free_slots_rcu(struct rcu_head *head)
+{
+	struct riso_slots *s = container_of(head, struct riso_slots, rcu);
+
+	free_page((unsigned long)s->slot);
+	kfree(s);
+}
+
+static void free_slots(struct riso_slots *s)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&tag_lock, flags);
+	hash_del_rcu(&s->hash);
+	spin_unlock_irqrestore(&tag_lock, flags);
+	call_rcu(&s->rcu, free_slots_rcu);
+}
+
+/**
+ * riso_comp_free - take the tags of a flow back
+ * @f: a flow that has none out
+ *
+ * Context: any.
+ */
+void riso_comp_free(struct riso_flow *f)
+{
+	if (f->slots)
+		free_slots(f->slots);
+	f->slots = NULL;
+}
+
+/**
+ * riso_comp_abandon - the QP is gone, its completions may still come
+ * @f: the flow, under neither lock
+ *
+ * Context: process.
+ */
+void riso_comp_abandon(struct riso_flow *f)
+{
+	struct riso_slots *s = f->slots;
+	unsigned long flags;
+
+	if (!s)
+		return;
+	spin_lock_irqsave(&f->cq->poll_lock, flags);
+	spin_lock(&f->rd->lock);
+	s->flow = NULL;
+	f->slots = NULL;
+	spin_unlock(&f->rd->lock);
+	if (s->head == s->tail)
+		free_slots(s);
+	else
+		list_add_tail(&s->zombie, &f->cq->zombies);
+	spin_unlock_irqrestore(&f->cq->poll_lock, flags);
+}
+
+static struct riso_slot *slot_at(const struct riso_slots *s, u32 pos)
+{
+	return &s->slot[pos % s->num];
+}
+
+/**
+ * riso_comp_tag - take the next slot
+ * @s: slots of a flow, with one free
+ *
+ * The slot answers for all that was posted since the last one was taken.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: the slot, to be filled in.
+ */
+struct riso_slot *riso_comp_tag(struct riso_slots *s)
+{
+	struct riso_slot *slot = slot_at(s, s->head++);
+	int dir;
+
+	slot->wqes = s->untagged;
+	s->untagged = 0;
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		slot->wire[dir] = s->untagged_wire[dir];
+		s->untagged_wire[dir] = 0;
+	}
+	return slot;
+}
+
+/**
+ * riso_comp_untag - give back slots whose work requests were not taken
+ * @f: the flow
+ * @head: where the first of them was taken
+ * @untagged_wire: what had been posted without a tag then
+ *
+ * Context: under &riso_dev.lock, by the one that took them.
+ */
+void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire)
+{
+	struct riso_slots *s = f->slots;
+	int dir;
+
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		u32 wire = s->untagged_wire[dir];
+		u32 pos;
+
+		for (pos = head; pos != s->head; pos++)
+			wire += slot_at(s, pos)->wire[dir];
+		s->untagged_wire[dir] = untagged_wire[dir];
+		riso_arb_complete(f, dir, wire - untagged_wire[dir]);
+	}
+	while (s->head != head)
+		slot_at(s, --s->head)->flags = 0;
+}
+
+static void retire(struct riso_slots *s, struct riso_slot *slot)
+{
+	struct riso_flow *f = s->flow;
+	int dir;
+
+	slot->flags &= ~RISO_SLOT_POSTED;
+	s->sq_used -= slot->wqes;
+	if (slot->flags & RISO_SLOT_FETCH)
+		s->rd_out--;
+	if (!f)
+		return;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		if (slot->wire[dir])
+			riso_arb_complete(f, dir, slot->wire[dir]);
+	if (slot->flags & RISO_SLOT_CHUNK)
+		f->rd->stats[RISO_STAT_CHUNK_COMPLETED]++;
+	trace_chunk_complete(f, slot->seq, slot->bytes);
+}
+
+/* One completion of ours: rewrite it for the ULP, or say that it is hidden. */
+static enum riso_verdict complete_slot(struct riso_dev *rd,
+				       struct riso_slots *s,
+				       struct ib_wc *wc)
+{
+	struct riso_slot *slot = container_of(wc->wr_cqe, struct riso_slot,
+					      cqe);
+	bool success = wc->status == IB_WC_SUCCESS;
+	struct riso_flow *f = s->flow;
+	enum riso_verdict verdict;
+	u32 pos;
+
+	if (WARN_ON_ONCE(!(slot->flags & RISO_SLOT_POSTED)))
+		return RISO_HIDE;
+	if (success) {
+		for (pos = s->tail; slot_at(s, pos) != slot; pos++) {
+			u16 flags = slot_at(s, pos)->flags;
+
+			if ((flags & RISO_SLOT_POSTED) &&
+			    !(flags & RISO_SLOT_SIGNALED))
+				retire(s, slot_at(s, pos));
+		}
+		if (f)
+			riso_arb_measure(f, slot->posted_ns,
+					 slot->wire[RISO_TX] +
+					 slot->wire[RISO_RX]);
+	}
+	retire(s, slot);
+	while (s->tail != s->head &&
+	       !(slot_at(s, s->tail)->flags & RISO_SLOT_POSTED))
+		s->tail++;
+
+	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
+			     slot->flags & RISO_SLOT_ULP_SIGNALED,
+			     slot->seq == s->err_seq);
+	if (!success) {
+		s->err_seq = slot->seq;
+		rd->stats[RISO_STAT_FLUSHED]++;
+		if (f) {
+			f->flush = true;
+			riso_queue_kill(f, slot->seq);
+		}
+	}
+	if (f) {
+		if (s->tail == s->head)
+			list_del_init(&f->reap);
+		riso_arb_wake(f);
+	}
+	if (verdict == RISO_HIDE) {
+		rd->stats[RISO_STAT_CQE_HIDDEN]++;
+		return RISO_HIDE;
+	}
+	rd->stats[RISO_STAT_WR_COMPLETED]++;
+	trace_wr_complete(rd, s->qpn, slot->seq, slot->wr_id, wc->status);
+	wc->wr_id = slot->wr_id;
+	if (success && (slot->flags & RISO_SLOT_FETCH) &&
+	    (slot->flags & RISO_SLOT_CHUNK))
+		wc->byte_len = slot->total;
+	return RISO_DELIVER;
+}
+
+/* Keep what the ULP may see of @num completions, in order. */
+static int filter(struct riso_dev *rd, struct ib_wc *wc, int num)
+{
+	int kept = 0;
+	int i;
+
+	if (!num)
+		return 0;
+	spin_lock(&rd->lock);
+	for (i = 0; i < num; i++) {
+		struct riso_slots *s = find_tag(wc[i].wr_id);
+
+		if (s && complete_slot(rd, s, &wc[i]) == RISO_HIDE)
+			continue;
+		if (kept != i)
+			wc[kept] = wc[i];
+		kept++;
+	}
+	spin_unlock(&rd->lock);
+	/* SMC looks at fields of an entry that it believes it had cleared. */
+	memset(wc + kept, 0, (num - kept) * sizeof(*wc));
+	return kept;
+}
+
+static void bury_zombies(struct riso_cq *c)
+{
+	struct riso_slots *s, *tmp;
+
+	list_for_each_entry_safe(s, tmp, &c->zombies, zombie) {
+		list_del(&s->zombie);
+		free_slots(s);
+	}
+}
+
+/* Poll the provider for up to @num entries that the ULP may see. */
+static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
+{
+	int n = 0;
+
+	while (n < num) {
+		int want = num - n;
+		int got = c->rd->orig.poll_cq(c->cq, want, wc + n);
+
+		if (got < 0)
+			return n ? n : got;
+		n += filter(c->rd, wc + n, got);
+		if (got < want) {
+			bury_zombies(c);
+			break;
+		}
+	}
+	return n;
+}
+
+/**
+ * riso_comp_poll - what the ULP's poll_cq does
+ * @c: the CQ
+ * @num: entries wanted
+ * @wc: room for them
+ *
+ * Context: any.
+ * Return: entries found; fewer than @num means that the CQ is empty.
+ */
+int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc)
+{
+	unsigned long flags;
+	int n = 0;
+	int got;
+
+	spin_lock_irqsave(&c->poll_lock, flags);
+	while (n < num && c->soft_head != c->soft_tail)
+		wc[n++] = c->soft[c->soft_head++ % RISO_SOFT];
+	if (n < num) {
+		got = poll_provider(c, num - n, wc + n);
+		n = got < 0 && !n ? got : n + max(got, 0);
+	}
+	spin_unlock_irqrestore(&c->poll_lock, flags);
+	riso_arb_run(c->rd);
+	return n;
+}
+
+/**
+ * riso_comp_notify - what the ULP's req_notify_cq does
+ * @c: the CQ
+ * @flags: of the request
+ *
+ * Context: any.
+ * Return: more than 0 if the ULP asked to be told of, and has, completions that
+ * it did not poll; else what the provider returned.
+ */
+int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
+{
+	int ret = c->rd->orig.req_notify_cq(c->cq, flags);
+	unsigned long irq;
+
+	if (ret || !(flags & IB_CQ_REPORT_MISSED_EVENTS))
+		return ret;
+	/* The reaper may be between the provider's queue and the soft list. */
+	spin_lock_irqsave(&c->poll_lock, irq);
+	ret = c->soft_head != c->soft_tail;
+	spin_unlock_irqrestore(&c->poll_lock, irq);
+	return ret;
+}
+
+static u32 soft_room(const struct riso_cq *c)
+{
+	return RISO_SOFT - (c->soft_tail - c->soft_head);
+}
+
+static void reap_cq(struct riso_cq *c)
+{
+	int room, got, i;
+
+	if (!spin_trylock(&c->poll_lock))
+		return;
+	room = min_t(int, soft_room(c), RISO_POLL);
+	if (!c->dead && room) {
+		got = poll_provider(c, room, c->wc);
+		for (i = 0; i < got; i++)
+			c->soft[c->soft_tail++ % RISO_SOFT] = c->wc[i];
+		if (got > 0)
+			atomic_long_add(got, &c->rd->reaped);
+	}
+	spin_unlock(&c->poll_lock);
+}
+
+/**
+ * riso_comp_reap - look for completions that nobody has polled yet
+ * @rd: the device
+ *
+ * Looks at the CQs of the flows that have waited longest.
+ *
+ * Context: any but under a lock of ours.
+ */
+void riso_comp_reap(struct riso_dev *rd)
+{
+	struct riso_cq *cqs[RISO_REAP_CQS];
+	struct riso_flow *f;
+	unsigned long flags;
+	int n = 0;
+	int i;
+
+	rcu_read_lock();
+	spin_lock_irqsave(&rd->lock, flags);
+	list_for_each_entry(f, &rd->reap, reap) {
+		for (i = 0; i < n; i++)
+			if (cqs[i] == f->cq)
+				break;
+		if (i == n)
+			cqs[n++] = f->cq;
+		if (n == RISO_REAP_CQS)
+			break;
+	}
+	spin_unlock_irqrestore(&rd->lock, flags);
+	local_irq_save(flags);
+	for (i = 0; i < n; i++)
+		reap_cq(cqs[i]);
+	local_irq_restore(flags);
+	rcu_read_unlock();
+}
+
+/*
+ * Complete what the provider refuses after we took it: with an error for the
+ * first and as flushed for the rest, once everything before it has completed.
+ */
+void riso_comp_refuse(struct work_struct *work)
+{
+	struct riso_flow *f = container_of(to_delayed_work(work),
+					   struct riso_flow, refuse);
+	struct riso_cq *c = f->cq;
+	bool told = false;
+	bool more;
+
+	spin_lock_irq(&c->poll_lock);
+	spin_lock(&f->rd->lock);
+	while (riso_queue_len(&f->q) && f->slots->head == f->slots->tail &&
+	       soft_room(c)) {
+		struct ib_wc *wc = &c->soft[c->soft_tail % RISO_SOFT];
+		u64 wr_id;
+
+		if (!riso_queue_pop(f, &wr_id))
+			continue;
+		memset(wc, 0, sizeof(*wc));
+		wc->wr_id = wr_id;
+		wc->qp = f->qp;
+		wc->status = f->told_refused ? IB_WC_WR_FLUSH_ERR :
+					       IB_WC_GENERAL_ERR;
+		f->told_refused = true;
+		c->soft_tail++;
+		told = true;
+	}
+	more = riso_queue_len(&f->q);
+	spin_unlock(&f->rd->lock);
+	spin_unlock_irq(&c->poll_lock);
+	if (told && c->cq->comp_handler)
+		c->cq->comp_handler(c->cq, c->cq->cq_context);
+	if (more)
+		queue_delayed_work(riso_wq, &f->refuse, 1);
+}
+
+/* --- CQs --- */
+
+/**
+ * riso_comp_cq_find - look a CQ up
+ * @rd: its device
+ * @cq: the CQ
+ *
+ * Context: RCU read side or &riso_dev.mutex.
+ * Return: its shadow or NULL.
+ */
+struct riso_cq *riso_comp_cq_find(struct riso_dev *rd, const struct ib_cq *cq)
+{
+	struct riso_cq *c;
+
+	hash_for_each_possible_rcu(rd->cqs, c, hash, (unsigned long)cq,
+				   lockdep_is_held(&rd->mutex))
+		if (c->cq == cq)
+			return c;
+	return NULL;
+}
+
+static struct riso_cq *add_cq(struct riso_dev *rd, struct ib_cq *cq, u32 room)
+{
+	struct riso_cq *c;
+
+	c = kzalloc(sizeof(*c), GFP_KERNEL);
+	if (!c)
+		return NULL;
+	c->soft = kcalloc(RISO_SOFT + RISO_POLL, sizeof(*c->soft), GFP_KERNEL);
+	if (!c->soft) {
+		kfree(c);
+		return NULL;
+	}
+	c->wc = c->soft + RISO_SOFT;
+	c->rd = rd;
+	c->cq = cq;
+	c->room = room;
+	spin_lock_init(&c->poll_lock);
+	INIT_LIST_HEAD(&c->zombies);
+	hash_add_rcu(rd->cqs, &c->hash, (unsigned long)cq);
+	return c;
+}
+
+/**
+ * riso_comp_cq_created - remember what a new kernel CQ has room for
+ * @rd: its device
+ * @cq: the CQ
+ * @extra: CQEs that were added for us
+ *
+ * Context: may sleep.
+ */
+void riso_comp_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra)
+{
+	mutex_lock(&rd->mutex);
+	add_cq(rd, cq, extra);
+	mutex_unlock(&rd->mutex);
+}
+
+static void free_cq_rcu(struct rcu_head *head)
+{
+	struct riso_cq *c = container_of(head, struct riso_cq, rcu);
+
+	kfree(c->soft);
+	kfree(c);
+}
+
+/**
+ * riso_comp_cq_destroyed - a CQ is about to go
+ * @rd: its device
+ * @cq: the CQ, which no QP uses any more
+ *
+ * Context: may sleep.
+ */
+void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
+{
+	struct riso_cq *c;
+
+	mutex_lock(&rd->mutex);
+	c = riso_comp_cq_find(rd, cq);
+	if (c) {
+		hash_del_rcu(&c->hash);
+		spin_lock_irq(&c->poll_lock);
+		c->dead = true;
+		bury_zombies(c);
+		spin_unlock_irq(&c->poll_lock);
+		call_rcu(&c->rcu, free_cq_rcu);
+	}
+	mutex_unlock(&rd->mutex);
+}
+
+/**
+ * riso_comp_reserve - reserve CQEs for the chunks of a flow
+ * @f: a new flow; its cq and cq_room are set
+ * @cq: its send CQ
+ *
+ * On a CQ of the shared pools, room is taken as another user of the pool would.
+ * A private CQ was made larger when it was created, if that was after load.
+ *
+ * Context: &riso_dev.mutex.
+ * Return: true if there is enough.
+ */
+bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq)
+{
+	struct riso_dev *rd = f->rd;
+	struct riso_cq *c = riso_comp_cq_find(rd, cq);
+	u32 want = RISO_SLOTS;
+
+	if (!c)
+		c = add_cq(rd, cq, 0);
+	if (!c)
+		return false;
+	while (want > RISO_SLOTS_MIN && want > 2 * f->sq_depth)
+		want /= 2;
+	if (cq->shared) {
+		spin_lock_irq(&rd->ibdev->cq_pools_lock);
+		while (want >= RISO_SLOTS_MIN &&
+		       cq->cqe_used + want > cq->cqe)
+			want /= 2;
+		if (want >= RISO_SLOTS_MIN)
+			cq->cqe_used += want;
+		spin_unlock_irq(&rd->ibdev->cq_pools_lock);
+	} else {
+		/* Leave something for the next QP on this CQ. */
+		while (want >= RISO_SLOTS_MIN && want > c->room / 2)
+			want /= 2;
+		if (want >= RISO_SLOTS_MIN)
+			c->room -= want;
+	}
+	if (want < RISO_SLOTS_MIN)
+		return false;
+	f->cq = c;
+	f->cq_room = want;
+	return true;
+}
+
+/**
+ * riso_comp_release - give reserved CQEs back
+ * @f: the flow
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_comp_release(struct riso_flow *f)
+{
+	struct ib_cq *cq;
+
+	if (!f->cq_room)
+		return;
+	cq = f->cq->cq;
+	if (cq->shared) {
+		spin_lock_irq(&f->rd->ibdev->cq_pools_lock);
+		cq->cqe_used -= f->cq_room;
+		spin_unlock_irq(&f->rd->ibdev->cq_pools_lock);
+	} else {
+		f->cq->room += f->cq_room;
+	}
+	f->cq_room = 0;
+}
+
+/**
+ * riso_comp_idle - is nothing of ours in any CQ?
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex.
+ * Return: true if no tag and no reaped completion is left.
+ */
+bool riso_comp_idle(struct riso_dev *rd)
+{
+	struct riso_cq *c;
+	bool idle = true;
+	int bkt;
+
+	hash_for_each(rd->cqs, bkt, c, hash) {
+		if (!list_empty(&c->zombies)) {
+			local_irq_disable();
+			reap_cq(c);
+			local_irq_enable();
+		}
+		spin_lock_irq(&c->poll_lock);
+		idle = idle && list_empty(&c->zombies) &&
+		       c->soft_head == c->soft_tail;
+		spin_unlock_irq(&c->poll_lock);
+	}
+	return idle;
+}
+
+/**
+ * riso_comp_forget - drop the shadows of a device whose hooks are gone
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_comp_forget(struct riso_dev *rd)
+{
+	struct hlist_node *tmp;
+	struct riso_cq *c;
+	int bkt;
+
+	hash_for_each_safe(rd->cqs, bkt, tmp, c, hash) {
+		hash_del_rcu(&c->hash);
+		bury_zombies(c);
+		call_rcu(&c->rcu, free_cq_rcu);
+	}
+}

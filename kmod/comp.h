@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Completions: many of chunks become the one that the ULP expects.
+ */
+#ifndef RISO_COMP_H
+#define RISO_COMP_H
+
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+#include "arbiter.h"
+
+struct riso_dev;
+struct riso_flow;
+
+enum {
+	RISO_SLOTS = 64,	/* tagged work requests that a flow may have out */
+	RISO_SLOTS_MIN = 8,
+	RISO_CQ_EXTRA = 256,	/* CQEs added to each private kernel CQ */
+	RISO_SOFT = 64,		/* completions reaped for the ULP */
+	RISO_POLL = 16,		/* CQEs that the reaper takes at once */
+	RISO_REAP_CQS = 8,	/* CQs that it looks at in one go */
+};
+
+enum riso_slot_flags {
+	RISO_SLOT_POSTED = BIT(0),	/* waits for its CQE */
+	RISO_SLOT_SIGNALED = BIT(1),	/* the provider will report success */
+	RISO_SLOT_ULP_SIGNALED = BIT(2),/* the ULP wants to know */
+	RISO_SLOT_LAST = BIT(3),	/* last chunk of its message */
+	RISO_SLOT_CHUNK = BIT(4),	/* less than the whole message */
+	RISO_SLOT_FETCH = BIT(5),	/* uses one of max_rd_atomic */
+};
+
+/**
+ * struct riso_slot - a work request given to the provider under our tag
+ * @cqe: its address is the tag; harmless if anybody should call it
+ * @wr_id: the ULP's own
+ * @seq: number of the ULP's work request
+ * @posted_ns: when
+ * @wire: bytes it is charged in each direction, with those of the untagged work
+ *	requests before it
+ * @bytes: payload
+ * @total: payload of the whole message
+ * @wqes: send queue entries it stands for
+ * @flags: RISO_SLOT_*
+ */
+struct riso_slot {
+	struct ib_cqe cqe;
+	u64 wr_id;
+	u64 seq;
+	u64 posted_ns;
+	u32 wire[RISO_DIRS];
+	u32 bytes;
+	u32 total;
+	u16 wqes;
+	u16 flags;
+} __aligned(64);
+
+/**
+ * struct riso_slots - the tags of a flow
+ * @slot: ring, a page of its own, so that a tag is found by its page
+ * @flow: owner; NULL when the QP is gone
+ * @qpn: of the QP
+ * @hash: in the table of tag pages, RCU
+ * @zombie: in &riso_cq.zombies when the QP is gone
+ * @num: slots that may be used, what the CQ has room for
+ * @head: where the next slot is taken
+ * @tail: oldest slot that is not retired
+ * @untagged: work requests posted since the last slot without a tag
+ * @untagged_wire: their bytes
+ * @sq_used: send queue entries in use
+ * @rd_out: READs and atomics out
+ * @err_seq: work request whose error was delivered, U64_MAX for none
+ */
+struct riso_slots {
+	struct riso_slot *slot;
+	struct riso_flow *flow;
+	u32 qpn;
+	struct hlist_node hash;
+	struct list_head zombie;
+	struct rcu_head rcu;
+	u32 num;
+	u32 head;
+	u32 tail;
+	u32 untagged;
+	u32 untagged_wire[RISO_DIRS];
+	u32 sq_used;
+	u32 rd_out;
+	u64 err_seq;
+};
+
+/**
+ * struct riso_cq - shadow of a kernel CQ
+ * @hash: in &riso_dev.cqs, RCU
+ * @rd: its device
+ * @cq: the CQ
+ * @room: CQEs that may still be reserved, if the CQ is private
+ * @poll_lock: one poller at a time, so that what the reaper took is delivered
+ *	before what came after it; outside &riso_dev.lock; held over the
+ *	provider's poll_cq, never over a post; the reaper only tries it
+ * @soft: completions taken by the reaper or made here, in order
+ * @soft_head: next to deliver
+ * @soft_tail: next to fill
+ * @wc: room for the reaper
+ * @zombies: tags of destroyed QPs whose CQEs may still be in the CQ
+ * @dead: the CQ is being destroyed, the reaper keeps off
+ */
+struct riso_cq {
+	struct hlist_node hash;
+	struct riso_dev *rd;
+	struct ib_cq *cq;
+	u32 room;
+	bool dead;
+	spinlock_t poll_lock;
+	struct ib_wc *soft;
+	u32 soft_head;
+	u32 soft_tail;
+	struct ib_wc *wc;
+	struct list_head zombies;
+	struct rcu_head rcu;
+};
+
+void riso_comp_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra);
+void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq);
+struct riso_cq *riso_comp_cq_find(struct riso_dev *rd, const struct ib_cq *cq);
+bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq);
+void riso_comp_release(struct riso_flow *f);
+int riso_comp_alloc(struct riso_flow *f);
+void riso_comp_free(struct riso_flow *f);
+void riso_comp_abandon(struct riso_flow *f);
+struct riso_slot *riso_comp_tag(struct riso_slots *s);
+void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire);
+int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc);
+int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags);
+void riso_comp_reap(struct riso_dev *rd);
+void riso_comp_refuse(struct work_struct *work);
+bool riso_comp_idle(struct riso_dev *rd);
+void riso_comp_forget(struct riso_dev *rd);
+
+#endif /* RISO_COMP_H */

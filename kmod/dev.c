@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One struct riso_dev for each ib_device: its life cycle and its settings.
+ *
+ * Owns the client of the RDMA core, the table of devices, and the way of a device
+ * from idle through observed or enabled to draining and idle again.
+ *
+ * Disabling returns at once: flows drain while work in the background looks after
+ * them, and the hooks are taken out when nothing of ours is left in any CQ. The
+ * module cannot be unloaded before, because a device holds a reference to it from
+ * enable until then. If an ib_device is removed while its completions do not come,
+ * the hooks stay until its owners have destroyed their QPs.
+ *
+ * control serialises changes of state and settings; it is outside &riso_dev.mutex,
+ * which is outside &riso_dev.lock. devs_lock protects the table alone.
+ */
+
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/module.h>
+#include <linux/netlink.h>
+#include <linux/slab.h>
+#include <rdma/ib_verbs.h>
+
+#include "dev.h"
+#include "flow.h"
+#include "hook.h"
+#include "netlink.h"
+#include "trace.h"
+
+enum {
+	RISO_CHUNK_DEFAULT = 4096,
+	RISO_CHUNK_MIN = 1024,
+	RISO_CHUNK_MAX = 1024 * 1024,
+	RISO_TOKEN_OPS_DEFAULT = 64,
+	RISO_WINDOW_MIN = 1024,
+	RISO_DRAIN_POLL_MS = 10,
+	RISO_REMOVE_MS = 2000,
+};
+
+#define RISO_RATE_MIN 100000ULL			/* bytes per second */
+#define RISO_RATE_MAX 1000000000000ULL
+
+static DEFINE_MUTEX(control);
+static DEFINE_MUTEX(devs_lock);
+static DEFINE_XARRAY(devs);
+struct workqueue_struct *riso_wq;
+
+static struct ib_client riso_client;
+
+static void dev_release(struct kref *ref)
+{
+	struct riso_dev *rd = container_of(ref, struct riso_dev, ref);
+
+	put_device(&rd->ibdev->dev);
+	free_percpu(rd->observed);
+	kfree(rd);
+}
+
+void riso_dev_put(struct riso_dev *rd)
+{
+	kref_put(&rd->ref, dev_release);
+}
+
+struct riso_dev *riso_dev_get_by_name(const char *name)
+{
+	struct riso_dev *rd, *found = NULL;
+	unsigned long index;
+
+	mutex_lock(&devs_lock);
+	xa_for_each(&devs, index, rd) {
+		if (!strcmp(dev_name(&rd->ibdev->dev), name)) {
+			kref_get(&rd->ref);
+			found = rd;
+			break;
+		}
+	}
+	mutex_unlock(&devs_lock);
+	return found;
+}
+
+struct riso_dev *riso_dev_get_next(u32 index)
+{
+	unsigned long i = index;
+	struct riso_dev *rd;
+
+	mutex_lock(&devs_lock);
+	rd = xa_find(&devs, &i, U32_MAX, XA_PRESENT);
+	if (rd)
+		kref_get(&rd->ref);
+	mutex_unlock(&devs_lock);
+	return rd;
+}
+
+void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info)
+{
+	struct riso_flow *f;
+
+	memset(info, 0, sizeof(*info));
+	strscpy(info->name, dev_name(&rd->ibdev->dev), sizeof(info->name));
+	info->index = rd->index;
+	info->ports = rd->ibdev->phys_port_cnt;
+	spin_lock_irq(&rd->lock);
+	info->state = rd->state;
+	info->cfg = rd->cfg;
+	info->latency_flows = rd->latency_flows;
+	info->held = rd->held;
+	list_for_each_entry(f, &rd->managed, managed)
+		info->managed_flows += f->mode == RISO_FLOW_MANAGED;
+	spin_unlock_irq(&rd->lock);
+}
+
+static void set_state(struct riso_dev *rd, enum riso_state state)
+{
+	spin_lock_irq(&rd->lock);
+	WRITE_ONCE(rd->state, state);
+	spin_unlock_irq(&rd->lock);
+}
+
+static void update_flows(struct riso_dev *rd)
+{
+	mutex_lock(&rd->mutex);
+	riso_flow_update_all(rd);
+	mutex_unlock(&rd->mutex);
+	riso_arb_run(rd);
+}
+
+void riso_dev_reclassify(void)
+{
+	struct riso_dev *rd;
+	u32 index = 0;
+
+	while ((rd = riso_dev_get_next(index))) {
+		index = rd->index + 1;
+		update_flows(rd);
+		riso_dev_put(rd);
+	}
+}
+
+/* --- enable, disable, drain --- */
+
+static int check_capable(struct riso_dev *rd, struct netlink_ext_ack *extack)
+{
+	if (rd->ibdev->phys_port_cnt != 1) {
+		NL_SET_ERR_MSG(extack,
+			       "devices with more than one port are not supported");
+		return -EOPNOTSUPP;
+	}
+	if (rdma_protocol_iwarp(rd->ibdev, 1)) {
+		NL_SET_ERR_MSG(extack, "iWARP devices are not supported");
+		return -EOPNOTSUPP;
+	}
+	if (!rd->ibdev->ops.post_send || !rd->ibdev->ops.poll_cq) {
+		NL_SET_ERR_MSG(extack, "the device has no kernel verbs");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* The ib_device goes away, nothing of ours is in use: forget it. */
+static void bury(struct riso_dev *rd)
+{
+	mutex_lock(&devs_lock);
+	xa_erase(&devs, rd->index);
+	mutex_unlock(&devs_lock);
+	riso_hook_detach(rd);
+	mutex_lock(&rd->mutex);
+	riso_flow_forget_all(rd);
+	riso_comp_forget(rd);
+	mutex_unlock(&rd->mutex);
+	riso_dev_put(rd);
+}
+
+/* Nothing is held or out any more: take the hooks out. */
+static void finish(struct riso_dev *rd)
+{
+	bool orphan;
+
+	riso_hook_unpost(rd);
+	riso_hook_unpoll(rd);
+	mutex_lock(&rd->mutex);
+	riso_flow_bare_all(rd);
+	mutex_unlock(&rd->mutex);
+	mutex_lock(&control);
+	set_state(rd, rd->removing ? RISO_STATE_GONE : RISO_STATE_IDLE);
+	orphan = rd->orphan;
+	mutex_unlock(&control);
+	riso_nl_dev_event(rd);
+	complete_all(&rd->drained);
+	if (orphan)
+		bury(rd);
+	module_put(THIS_MODULE);
+}
+
+/* Let go of flows that have drained, and of the device when all have. */
+static void drain_work(struct work_struct *work)
+{
+	struct riso_dev *rd = container_of(to_delayed_work(work),
+					   struct riso_dev, drain);
+	bool leaving = READ_ONCE(rd->state) == RISO_STATE_DRAINING;
+	bool settled;
+
+	riso_comp_reap(rd);
+	riso_arb_run(rd);
+	mutex_lock(&rd->mutex);
+	settled = !riso_flow_settle_all(rd);
+	if (leaving)
+		settled = settled && riso_comp_idle(rd);
+	mutex_unlock(&rd->mutex);
+	if (leaving && settled) {
+		/* Without its timer nothing is reaped: look once more. */
+		riso_arb_stop(rd);
+		mutex_lock(&rd->mutex);
+		settled = riso_comp_idle(rd);
+		mutex_unlock(&rd->mutex);
+		if (settled) {
+			finish(rd);
+			return;
+		}
+		riso_arb_start(rd);
+	}
+	if (!settled)
+		riso_dev_settle(rd);
+}
+
+void riso_dev_settle(struct riso_dev *rd)
+{
+	queue_delayed_work(riso_wq, &rd->drain,
+			   msecs_to_jiffies(RISO_DRAIN_POLL_MS));
+}
+
+/* From idle to observe or enforce; control held. */
+static int start(struct riso_dev *rd, enum riso_state state,
+		 struct netlink_ext_ack *extack)
+{
+	int err;
+
+	err = check_capable(rd, extack);
+	if (err)
+		return err;
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+	reinit_completion(&rd->drained);
+	riso_hook_poll(rd);
+	riso_arb_start(rd);
+	set_state(rd, state);
+	update_flows(rd);
+	riso_hook_post(rd);
+	return 0;
+}
+
+/* Back to idle, as soon as nothing is held or out; control held. */
+static void stop(struct riso_dev *rd)
+{
+	set_state(rd, RISO_STATE_DRAINING);
+	update_flows(rd);
+	mod_delayed_work(riso_wq, &rd->drain, 0);
+}
+
+static int set_mode(struct riso_dev *rd, enum riso_state mode,
+		    struct netlink_ext_ack *extack)
+{
+	int err = 0;
+
+	if (rd->state == mode)
+		return 0;
+	if (rd->removing) {
+		NL_SET_ERR_MSG(extack, "the device is being removed");
+		return -ENODEV;
+	}
+	if (rd->state == RISO_STATE_DRAINING) {
+		if (mode == RISO_STATE_IDLE)
+			return 0;
+		NL_SET_ERR_MSG(extack,
+			       "the device is draining, try again when it is idle");
+		return -EBUSY;
+	}
+	if (mode == RISO_STATE_IDLE) {
+		stop(rd);
+	} else if (rd->state == RISO_STATE_IDLE) {
+		err = start(rd, mode, extack);
+	} else {
+		set_state(rd, mode);
+		update_flows(rd);
+	}
+	if (!err)
+		riso_nl_dev_event(rd);
+	return err;
+}
+
+/* --- settings --- */
+
+static bool rate_ok(u64 rate)
+{
+	return rate >= RISO_RATE_MIN && rate <= RISO_RATE_MAX;
+}
+
+/* Apply @chg to @cfg, or say why not. */
+static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
+		     struct netlink_ext_ack *extack)
+{
+	const struct riso_cfg *new = &chg->cfg;
+	bool follow = cfg->safe_util == cfg->max_rate;
+
+	if (chg->mask & RISO_SET_MAX_RATE) {
+		if (!rate_ok(new->max_rate)) {
+			NL_SET_ERR_MSG(extack,
+				       "max-rate is 100000 to 1000000000000 bytes per second");
+			return -ERANGE;
+		}
+		cfg->max_rate = new->max_rate;
+		cfg->calibrated = true;
+		if (follow)
+			cfg->safe_util = new->max_rate;
+	}
+	if (chg->mask & RISO_SET_SAFE_UTIL) {
+		if (!rate_ok(new->safe_util)) {
+			NL_SET_ERR_MSG(extack,
+				       "safe-util is 100000 to 1000000000000 bytes per second");
+			return -ERANGE;
+		}
+		cfg->safe_util = new->safe_util;
+	}
+	if (cfg->safe_util > cfg->max_rate) {
+		NL_SET_ERR_MSG(extack, "safe-util may not be above max-rate");
+		return -ERANGE;
+	}
+	if (chg->mask & RISO_SET_MAX_OPS)
+		cfg->max_ops = new->max_ops;
+	if (chg->mask & RISO_SET_CHUNK) {
+		if (new->chunk_bytes &&
+		    (new->chunk_bytes < RISO_CHUNK_MIN ||
+		     new->chunk_bytes > RISO_CHUNK_MAX)) {
+			NL_SET_ERR_MSG(extack,
+				       "chunk is 1024 to 1048576 bytes, or 0 for off");
+			return -ERANGE;
+		}
+		cfg->chunk_bytes = new->chunk_bytes;
+	}
+	if (chg->mask & RISO_SET_TOKEN_BYTES) {
+		if (new->token_bytes < RISO_CHUNK_MIN) {
+			NL_SET_ERR_MSG(extack,
+				       "token is at least 1024 bytes, or auto");
+			return -ERANGE;
+		}
+		cfg->token_bytes = new->token_bytes;
+	}
+	if (chg->mask & RISO_SET_TOKEN_OPS) {
+		if (!new->token_ops) {
+			NL_SET_ERR_MSG(extack,
+				       "token-ops is at least 1 message, or auto");
+			return -ERANGE;
+		}
+		cfg->token_ops = new->token_ops == RISO_AUTO ?
+				 RISO_TOKEN_OPS_DEFAULT : new->token_ops;
+	}
+	if (chg->mask & RISO_SET_INFLIGHT) {
+		if (new->inflight_bytes &&
+		    new->inflight_bytes < RISO_WINDOW_MIN) {
+			NL_SET_ERR_MSG(extack,
+				       "window is at least 1024 bytes, 0 for off, or auto");
+			return -ERANGE;
+		}
+		cfg->inflight_bytes = new->inflight_bytes;
+	}
+	return 0;
+}
+
+int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
+		 struct netlink_ext_ack *extack)
+{
+	struct riso_cfg cfg;
+	int err;
+
+	mutex_lock(&control);
+	cfg = rd->cfg;
+	err = merge_cfg(&cfg, chg, extack);
+	if (!err && (chg->mask & RISO_SET_MODE))
+		err = set_mode(rd, chg->mode, extack);
+	if (!err && (chg->mask & ~RISO_SET_MODE)) {
+		spin_lock_irq(&rd->lock);
+		rd->cfg = cfg;
+		riso_arb_reconfigure(rd);
+		spin_unlock_irq(&rd->lock);
+		riso_arb_run(rd);
+	}
+	mutex_unlock(&control);
+	return err;
+}
+
+/* --- devices come and go --- */
+
+/* Bytes per second of the port, as the device tells: a guess, not a measurement. */
+static u64 port_rate(struct ib_device *ibdev)
+{
+	static const struct {
+		u16 speed;
+		u16 mbit;
+	} lanes[] = {
+		{ IB_SPEED_SDR, 2500 }, { IB_SPEED_DDR, 5000 },
+		{ IB_SPEED_QDR, 10000 }, { IB_SPEED_FDR10, 10000 },
+		{ IB_SPEED_FDR, 14000 }, { IB_SPEED_EDR, 25000 },
+		{ IB_SPEED_HDR, 50000 },
+	};
+	struct ib_port_attr attr;
+	u64 mbit = 2500;
+	size_t i;
+	int width;
+
+	if (ib_query_port(ibdev, 1, &attr))
+		return mbit * 125000;
+	for (i = 0; i < ARRAY_SIZE(lanes); i++)
+		if (attr.active_speed >= lanes[i].speed)
+			mbit = lanes[i].mbit;
+	width = ib_width_enum_to_int(attr.active_width);
+	return mbit * max(width, 1) * 125000;
+}
+
+static int add_one(struct ib_device *ibdev)
+{
+	struct riso_dev *rd;
+	int err;
+
+	rd = kzalloc(sizeof(*rd), GFP_KERNEL);
+	if (!rd)
+		return -ENOMEM;
+	rd->observed = alloc_percpu(struct riso_observed);
+	if (!rd->observed) {
+		err = -ENOMEM;
+		goto err_free;
+	}
+	rd->ibdev = ibdev;
+	rd->orig = ibdev->ops;
+	rd->index = ibdev->index;
+	kref_init(&rd->ref);
+	mutex_init(&rd->mutex);
+	spin_lock_init(&rd->lock);
+	hash_init(rd->qps);
+	hash_init(rd->cqs);
+	xa_init(&rd->qpns);
+	INIT_LIST_HEAD(&rd->groups);
+	INIT_DELAYED_WORK(&rd->drain, drain_work);
+	init_completion(&rd->drained);
+	riso_arb_init(rd);
+	rd->cfg = (struct riso_cfg) {
+		.max_rate = port_rate(ibdev),
+		.chunk_bytes = RISO_CHUNK_DEFAULT,
+		.token_bytes = RISO_AUTO,
+		.token_ops = RISO_TOKEN_OPS_DEFAULT,
+		.inflight_bytes = RISO_AUTO,
+	};
+	rd->cfg.safe_util = rd->cfg.max_rate;
+	riso_arb_reconfigure(rd);
+
+	err = riso_hook_attach(rd);
+	if (err)
+		goto err_percpu;
+	get_device(&ibdev->dev);
+	mutex_lock(&devs_lock);
+	err = xa_err(xa_store(&devs, rd->index, rd, GFP_KERNEL));
+	mutex_unlock(&devs_lock);
+	if (err)
+		goto err_hook;
+	ib_set_client_data(ibdev, &riso_client, rd);
+	return 0;
+
+err_hook:
+	put_device(&ibdev->dev);
+	riso_hook_detach(rd);
+err_percpu:
+	free_percpu(rd->observed);
+err_free:
+	kfree(rd);
+	dev_warn(&ibdev->dev, "not managed: error %d\n", err);
+	return err;
+}
+
+static void remove_one(struct ib_device *ibdev, void *data)
+{
+	struct riso_dev *rd = data;
+	bool draining;
+
+	mutex_lock(&control);
+	rd->removing = true;
+	if (rd->state == RISO_STATE_OBSERVE || rd->state == RISO_STATE_ENFORCE)
+		stop(rd);
+	draining = rd->state == RISO_STATE_DRAINING;
+	mutex_unlock(&control);
+	if (draining) {
+		wait_for_completion_timeout(&rd->drained,
+					    msecs_to_jiffies(RISO_REMOVE_MS));
+		mutex_lock(&control);
+		/* Its owners go after us: the hooks stay until they have. */
+		rd->orphan = rd->state == RISO_STATE_DRAINING;
+		draining = rd->orphan;
+		mutex_unlock(&control);
+	}
+	if (!draining)
+		bury(rd);
+}
+
+static struct ib_client riso_client = {
+	.name = KBUILD_MODNAME,
+	.add = add_one,
+	.remove = remove_one,
+};
+
+/**
+ * riso_dev_init - take up all devices, now and as they appear
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int riso_dev_init(void)
+{
+	int err;
+
+	riso_wq = alloc_workqueue("rdma_isolate", WQ_UNBOUND, 0);
+	if (!riso_wq)
+		return -ENOMEM;
+	err = ib_register_client(&riso_client);
+	if (err)
+		destroy_workqueue(riso_wq);
+	return err;
+}
+
+/**
+ * riso_dev_exit - leave all devices as they were
+ *
+ * Context: may sleep for seconds.
+ */
+void riso_dev_exit(void)
+{
+	ib_unregister_client(&riso_client);
+	destroy_workqueue(riso_wq);
+	rcu_barrier();
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One struct riso_dev for each ib_device: its life cycle and its settings.
+ */
+#ifndef RISO_DEV_H
+#define RISO_DEV_H
+
+#include <linux/completion.h>
+#include <linux/hashtable.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "arbiter.h"
+#include "stats.h"
+
+struct netlink_ext_ack;
+
+/* Devices whose ib_device index is not below this are never hooked. */
+enum {
+	RISO_MAX_DEVS = 256,
+	RISO_QP_HASH_BITS = 10,
+	RISO_CQ_HASH_BITS = 8,
+};
+
+/**
+ * enum riso_state - what the module does with a device
+ * @RISO_STATE_IDLE: QPs are registered, nothing else is hooked
+ * @RISO_STATE_OBSERVE: traffic is counted, never touched
+ * @RISO_STATE_ENFORCE: flows are managed
+ * @RISO_STATE_DRAINING: being disabled, held work requests go out
+ * @RISO_STATE_GONE: the device is being removed
+ */
+enum riso_state {
+	RISO_STATE_IDLE,
+	RISO_STATE_OBSERVE,
+	RISO_STATE_ENFORCE,
+	RISO_STATE_DRAINING,
+	RISO_STATE_GONE,
+};
+
+/**
+ * struct riso_cfg - settings of a device
+ * @max_rate: what the port can send, bytes per second of wire (MaxRate)
+ * @max_ops: messages per second that the device can send (MaxOps), 0 is off
+ * @safe_util: what shaped flows may use together, bytes per second (SafeUtil)
+ * @chunk_bytes: size that messages are cut to, 0 is off
+ * @token_bytes: bytes of one turn (TokenBytes), RISO_AUTO derives it
+ * @token_ops: messages of one turn (TokenOps), RISO_AUTO derives it
+ * @inflight_bytes: cap on posted, uncompleted bytes beyond the path's own,
+ *	0 is off, RISO_AUTO is two chunks
+ * @calibrated: @max_rate was set by somebody, not guessed from the port
+ */
+struct riso_cfg {
+	u64 max_rate;
+	u64 max_ops;
+	u64 safe_util;
+	u32 chunk_bytes;
+	u32 token_bytes;
+	u32 token_ops;
+	u32 inflight_bytes;
+	bool calibrated;
+};
+
+/**
+ * struct riso_change - a set of settings to change at once
+ * @mask: which members of @cfg count, bits RISO_SET_*
+ * @mode: RISO_STATE_IDLE, _OBSERVE or _ENFORCE, if RISO_SET_MODE
+ * @cfg: the new values
+ */
+struct riso_change {
+	u32 mask;
+	enum riso_state mode;
+	struct riso_cfg cfg;
+};
+
+#define RISO_SET_MODE		BIT(0)
+#define RISO_SET_MAX_RATE	BIT(1)
+#define RISO_SET_MAX_OPS	BIT(2)
+#define RISO_SET_SAFE_UTIL	BIT(3)
+#define RISO_SET_CHUNK		BIT(4)
+#define RISO_SET_TOKEN_BYTES	BIT(5)
+#define RISO_SET_TOKEN_OPS	BIT(6)
+#define RISO_SET_INFLIGHT	BIT(7)
+
+#define RISO_AUTO		U32_MAX
+
+/* Traffic that is only counted, per CPU. */
+struct riso_observed {
+	u64 wrs;
+	u64 bytes;
+};
+
+/**
+ * struct riso_dev - an ib_device as this module sees it
+ * @ibdev: the device
+ * @orig: its operations as they were before any hook
+ * @observed: counters of observe mode
+ * @qps: flows by QP, read under RCU, written under @mutex
+ * @cqs: shadows of kernel CQs by CQ, likewise
+ * @ref: holders of a pointer to this
+ * @index: of @ibdev
+ * @mutex: flows, groups, CQ shadows and their life; taken by hooks that may sleep
+ * @state: written under the control mutex of dev.c
+ * @qpns: flows by QP number, under @mutex
+ * @groups: under @mutex
+ * @drain: finishes what disable or removal began
+ * @drained: when it has
+ * @removing: the ib_device is going, under the control mutex
+ * @orphan: it has gone, its owners have not, likewise
+ * @reaped: completions taken on behalf of ULPs
+ * @lock: all below, queues and slots; never held over a call of the provider that
+ *	posts, taken inside &riso_cq.poll_lock
+ * @cfg: settings; read without @lock by dumps
+ * @stats: counters
+ * @held: work requests in the queues
+ * @latency_flows: latency flows in RTS (L)
+ * @chunk_ns: time of a chunk at SafeUtil
+ * @was_shaped: messages are cut and paced
+ * @shaped_ns: since when
+ * @arb: one arbiter for each direction
+ * @urgent: flows that post as debt
+ * @parked: flows whose provider queue was full
+ * @reap: flows with slots unretired, the one that posted longest ago first
+ * @managed: flows that have a queue
+ * @wait: for a flow that is posting to have done
+ * @timer: for the clock or for completions
+ * @timer_ns: when it fires, U64_MAX when not armed
+ * @want_ns: when it shall fire, collected during a run
+ * @blocked: what is held waits for completions
+ * @running: the timer may be armed
+ * @watch: looks for flows that are stuck
+ */
+struct riso_dev {
+	/* read on every post and poll, written when hooks come and go */
+	struct ib_device *ibdev;
+	struct ib_device_ops orig;
+	struct riso_observed __percpu *observed;
+	DECLARE_HASHTABLE(qps, RISO_QP_HASH_BITS);
+	DECLARE_HASHTABLE(cqs, RISO_CQ_HASH_BITS);
+
+	struct kref ref;
+	u32 index;
+	struct mutex mutex;
+	enum riso_state state;
+	struct xarray qpns;
+	struct list_head groups;
+	struct delayed_work drain;
+	struct completion drained;
+	bool removing;
+	bool orphan;
+	atomic_long_t reaped;
+
+	spinlock_t lock ____cacheline_aligned_in_smp;
+	struct riso_cfg cfg;
+	u64 stats[RISO_STAT_MAX];
+	u32 held;
+	u32 latency_flows;
+	u64 chunk_ns;
+	bool was_shaped;
+	u64 shaped_ns;
+	struct riso_arb arb[RISO_DIRS];
+	struct list_head urgent;
+	struct list_head parked;
+	struct list_head reap;
+	struct list_head managed;
+	wait_queue_head_t wait;
+	struct hrtimer timer;
+	u64 timer_ns;
+	u64 want_ns;
+	bool blocked;
+	bool running;
+	struct delayed_work watch;
+};
+
+/**
+ * struct riso_dev_info - a device as a dump shows it
+ * @name: of the ib_device
+ * @index: of the ib_device
+ * @ports: of the ib_device
+ * @state: see &enum riso_state
+ * @cfg: settings
+ * @latency_flows: latency flows in RTS (L)
+ * @managed_flows: flows that are queued and paced
+ * @held: work requests in the queues
+ */
+struct riso_dev_info {
+	char name[IB_DEVICE_NAME_MAX];
+	u32 index;
+	u32 ports;
+	enum riso_state state;
+	struct riso_cfg cfg;
+	u32 latency_flows;
+	u32 managed_flows;
+	u32 held;
+};
+
+/* Work of ours: all of it is done before the module goes. */
+extern struct workqueue_struct *riso_wq;
+
+int riso_dev_init(void);
+void riso_dev_exit(void);
+
+/**
+ * riso_dev_get_by_name - look up a device and take a reference
+ * @name: name of the ib_device
+ *
+ * Context: may sleep.
+ * Return: the device, to be put with riso_dev_put(), or NULL.
+ */
+struct riso_dev *riso_dev_get_by_name(const char *name);
+
+/**
+ * riso_dev_get_next - walk the devices by ib_device index
+ * @index: first index to look at
+ *
+ * Context: may sleep.
+ * Return: the first device with an index of at least @index, with a reference,
+ * or NULL when there is none.
+ */
+struct riso_dev *riso_dev_get_next(u32 index);
+void riso_dev_put(struct riso_dev *rd);
+
+/**
+ * riso_dev_set - change the settings of a device, all or nothing
+ * @rd: the device
+ * @chg: what to change
+ * @extack: says what was wrong and what is allowed
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno, then nothing was changed.
+ */
+int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
+		 struct netlink_ext_ack *extack);
+
+/**
+ * riso_dev_info - what a dump shows of a device
+ * @rd: the device
+ * @info: filled in
+ *
+ * Context: may sleep.
+ */
+void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info);
+
+/**
+ * riso_dev_settle - flows are draining, see to it that they get there
+ * @rd: the device
+ *
+ * Context: any.
+ */
+void riso_dev_settle(struct riso_dev *rd);
+
+/**
+ * riso_dev_reclassify - the rules have changed
+ *
+ * Context: may sleep.
+ */
+void riso_dev_reclassify(void);
+
+#endif /* RISO_DEV_H */

@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The registry of flows (one for each QP) and groups.
+ *
+ * Owns the life of &struct riso_flow and &struct riso_group: which QPs are managed
+ * and, if not, why; the class and group that rules give them; the state of the QP as
+ * far as posting depends on it.
+ *
+ * A QP is managed only if everything about it is known to be safe: a kernel RC QP
+ * that was created while we were loaded, of a ULP on the list below or named by a
+ * rule, whose send CQ is polled by event and has room. All others are listed with
+ * the reason and never touched.
+ *
+ * &riso_dev.mutex serialises everything here but riso_flow_find(), which is called
+ * under RCU in any context. Changes to what the post path looks at are made under
+ * &riso_dev.lock inside the mutex.
+ */
+
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/swap.h>
+
+#include "dev.h"
+#include "flow.h"
+#include "trace.h"
+
+/*
+ * Owners of protection domains that are managed without a rule. Initiators are
+ * among them though they hardly send bulk: their capsules must stay behind it.
+ */
+static const char * const ulps[] = {
+	"nvmet_rdma", "nvme_rdma", "ib_isert", "ib_srpt", "ib_iser", "ib_srp",
+	"rpcrdma", "rds_rdma", "smc", "ksmbd", "cifs", "9pnet_rdma",
+	"rtrs_core",
+};
+
+/* Queues of all devices together may take this part of the memory. */
+enum { RISO_MEMORY_SHARE = 64 };
+
+static atomic64_t memory_used;
+
+static bool listed(const char *ulp)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ulps); i++)
+		if (!strcmp(ulps[i], ulp))
+			return true;
+	return false;
+}
+
+struct riso_flow *riso_flow_find(struct riso_dev *rd, const struct ib_qp *qp)
+{
+	struct riso_flow *f;
+
+	hash_for_each_possible_rcu(rd->qps, f, hash, (unsigned long)qp)
+		if (f->qp == qp)
+			return f;
+	return NULL;
+}
+
+/* --- groups --- */
+
+static bool same_group(const struct riso_identity *a,
+		       const struct riso_identity *b)
+{
+	if (a->pid != b->pid || strcmp(a->ulp, b->ulp) ||
+	    a->peer_known != b->peer_known)
+		return false;
+	return !a->peer_known || !memcmp(&a->peer, &b->peer, sizeof(a->peer));
+}
+
+static void put_group(struct riso_group *g)
+{
+	if (!g || --g->users)
+		return;
+	list_del(&g->list);
+	kfree(g);
+}
+
+static struct riso_group *get_group(struct riso_dev *rd,
+				    const struct riso_identity *flow)
+{
+	struct riso_identity who = *flow;
+	struct riso_group *g;
+	int dir;
+
+	/* A process is one group, whoever it talks to. */
+	if (who.pid)
+		who.peer_known = false;
+	list_for_each_entry(g, &rd->groups, list) {
+		if (same_group(&g->who, &who)) {
+			g->users++;
+			return g;
+		}
+	}
+	g = kzalloc(sizeof(*g), GFP_KERNEL);
+	if (!g)
+		return NULL;
+	g->who = who;
+	g->users = 1;
+	g->weight = RISO_WEIGHT_DEFAULT;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		INIT_LIST_HEAD(&g->dir[dir].flows);
+	list_add_tail(&g->list, &rd->groups);
+	return g;
+}
+
+/* --- what a flow is, and may be --- */
+
+static enum riso_reason judge(const struct ib_qp *qp,
+			      const struct ib_qp_init_attr *attr, bool user)
+{
+	if (qp->qp_type == IB_QPT_SMI || qp->qp_type == IB_QPT_GSI)
+		return RISO_REASON_SPECIAL_QP;
+	if (user)
+		return RISO_REASON_USER_QP;
+	/* A target side of XRC made by user space has no PD. */
+	if (qp->qp_type != IB_QPT_RC || !qp->pd || qp->real_qp != qp ||
+	    attr->xrcd)
+		return RISO_REASON_QP_TYPE;
+	if (attr->create_flags || qp->integrity_en)
+		return RISO_REASON_CREATE_FLAGS;
+	if (attr->sq_sig_type == IB_SIGNAL_ALL_WR)
+		return RISO_REASON_SIGNAL_ALL;
+	if (attr->send_cq->poll_ctx == IB_POLL_DIRECT)
+		return RISO_REASON_POLL_DIRECT;
+	return RISO_REASON_NONE;
+}
+
+static bool wanted(const struct riso_flow *f)
+{
+	return f->unfit == RISO_REASON_NONE && f->class != RISO_CLASS_LATENCY &&
+	       (f->rule_id || listed(f->who.ulp));
+}
+
+static enum riso_reason reason(const struct riso_flow *f)
+{
+	if (f->unfit != RISO_REASON_NONE)
+		return f->unfit;
+	if (f->class == RISO_CLASS_LATENCY)
+		return RISO_REASON_LATENCY_CLASS;
+	if (!wanted(f))
+		return RISO_REASON_ULP_NOT_LISTED;
+	if (!f->cq_room)
+		return RISO_REASON_NO_CQ_ROOM;
+	if (f->rd->state == RISO_STATE_OBSERVE)
+		return RISO_REASON_OBSERVE_ONLY;
+	if (f->rd->state != RISO_STATE_ENFORCE)
+		return RISO_REASON_DISABLED;
+	if (f->no_memory)
+		return RISO_REASON_MEMORY;
+	return RISO_REASON_NONE;
+}
+
+static int make_ready(struct riso_flow *f)
+{
+	u64 size;
+
+	if (f->q.recs)
+		return 0;
+	size = riso_queue_size(f);
+	if (atomic64_add_return(size, &memory_used) >
+	    (totalram_pages() << PAGE_SHIFT) / RISO_MEMORY_SHARE)
+		goto err_used;
+	if (riso_queue_alloc(f))
+		goto err_used;
+	if (!f->slots && riso_comp_alloc(f))
+		goto err_queue;
+	spin_lock_irq(&f->rd->lock);
+	list_add_tail(&f->managed, &f->rd->managed);
+	spin_unlock_irq(&f->rd->lock);
+	return 0;
+
+err_queue:
+	riso_queue_free(f);
+err_used:
+	atomic64_sub(size, &memory_used);
+	return -ENOMEM;
+}
+
+static void make_bare(struct riso_flow *f)
+{
+	if (!f->q.recs)
+		return;
+	spin_lock_irq(&f->rd->lock);
+	list_del_init(&f->managed);
+	riso_arb_forget(f);
+	spin_unlock_irq(&f->rd->lock);
+	riso_queue_free(f);
+	atomic64_sub(riso_queue_size(f), &memory_used);
+}
+
+static void count_latency(struct riso_flow *f, bool latency)
+{
+	struct riso_dev *rd = f->rd;
+
+	if (f->counted == latency)
+		return;
+	f->counted = latency;
+	spin_lock_irq(&rd->lock);
+	rd->latency_flows += latency ? 1 : -1;
+	riso_arb_reconfigure(rd);
+	spin_unlock_irq(&rd->lock);
+	riso_arb_run(rd);
+}
+
+/* Put the flow into its group; a live one moves with what it holds. */
+static void join_group(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+	struct riso_group *g = get_group(rd, &f->who);
+	struct riso_group *old = f->group;
+
+	if (!g)
+		return;
+	spin_lock_irq(&rd->lock);
+	riso_arb_remove(f);
+	f->group = g;
+	if (f->rule_id)
+		g->weight = f->weight;
+	riso_arb_wake(f);
+	spin_unlock_irq(&rd->lock);
+	put_group(old);
+}
+
+/* Class, group and management, from rules and state; mutex held. */
+static void update(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+	struct riso_rule_spec rule;
+	enum riso_flow_mode mode;
+
+	if (riso_rule_match(&f->who, &rule)) {
+		f->class = rule.class;
+		f->rule_id = rule.id;
+		f->weight = rule.weight;
+	} else {
+		f->class = RISO_CLASS_BANDWIDTH;
+		f->rule_id = 0;
+		f->weight = RISO_WEIGHT_DEFAULT;
+	}
+	join_group(f);
+	if (wanted(f) && !f->cq_room)
+		riso_comp_reserve(f, f->qp->send_cq);
+
+	f->no_memory = false;
+	if (reason(f) == RISO_REASON_NONE)
+		f->no_memory = !f->group || make_ready(f);
+	spin_lock_irq(&rd->lock);
+	mode = f->mode;
+	if (reason(f) == RISO_REASON_NONE)
+		mode = RISO_FLOW_MANAGED;
+	else if (mode == RISO_FLOW_MANAGED)
+		mode = RISO_FLOW_DRAIN;
+	WRITE_ONCE(f->mode, mode);
+	riso_arb_wake(f);
+	spin_unlock_irq(&rd->lock);
+	if (mode == RISO_FLOW_DRAIN)
+		riso_dev_settle(rd);
+	count_latency(f, f->class == RISO_CLASS_LATENCY &&
+		      f->unfit != RISO_REASON_SPECIAL_QP &&
+		      f->state == IB_QPS_RTS);
+}
+
+/**
+ * riso_flow_update_all - rules or the state of a device have changed
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_flow_update_all(struct riso_dev *rd)
+{
+	struct riso_flow *f;
+	unsigned long qpn;
+
+	xa_for_each(&rd->qpns, qpn, f)
+		update(f);
+}
+
+/* --- life --- */
+
+static void identify(struct riso_flow *f, bool user)
+{
+	struct riso_identity *who = &f->who;
+
+	who->dev = dev_name(&f->rd->ibdev->dev);
+	if (user) {
+		get_task_comm(who->comm, current->group_leader);
+		who->pid = task_tgid_nr(current);
+		who->uid = from_kuid(&init_user_ns, current_uid());
+	} else if (f->qp->pd && f->qp->pd->res.kern_name) {
+		/* rdma_cm stamps its own name on QPs, the PD has the ULP's. */
+		strscpy(who->ulp, f->qp->pd->res.kern_name, sizeof(who->ulp));
+	}
+}
+
+/**
+ * riso_flow_create - a QP was created
+ * @rd: its device
+ * @qp: the QP
+ * @attr: as it was created
+ * @user: by a user-space program
+ *
+ * A QP that there is no memory for is not registered, and so not managed.
+ *
+ * Context: may sleep.
+ */
+void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
+		      const struct ib_qp_init_attr *attr, bool user)
+{
+	struct riso_flow *f;
+
+	f = kzalloc(sizeof(*f), GFP_KERNEL);
+	if (!f)
+		return;
+	f->qp = qp;
+	f->rd = rd;
+	f->qpn = qp->qp_num;
+	f->sq_depth = max(attr->cap.max_send_wr, 1u);
+	f->max_sge = max(attr->cap.max_send_sge, 1u);
+	f->max_inline = attr->cap.max_inline_data;
+	f->unfit = judge(qp, attr, user);
+	f->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
+	f->rtt_min = U64_MAX;
+	INIT_LIST_HEAD(&f->managed);
+	INIT_LIST_HEAD(&f->arb);
+	INIT_LIST_HEAD(&f->reap);
+	INIT_DELAYED_WORK(&f->refuse, riso_comp_refuse);
+	identify(f, user);
+
+	mutex_lock(&rd->mutex);
+	if (xa_err(xa_store(&rd->qpns, f->qpn, f, GFP_KERNEL))) {
+		mutex_unlock(&rd->mutex);
+		kfree(f);
+		return;
+	}
+	update(f);
+	hash_add_rcu(rd->qps, &f->hash, (unsigned long)qp);
+	trace_flow_create(f, reason(f));
+	mutex_unlock(&rd->mutex);
+}
+
+/**
+ * riso_flow_pause - let nobody post for a flow
+ * @f: the flow
+ *
+ * Returns when nobody is in the provider's post_send() for it any more.
+ *
+ * Context: may sleep.
+ */
+void riso_flow_pause(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+
+	spin_lock_irq(&rd->lock);
+	f->paused = true;
+	riso_arb_remove(f);
+	spin_unlock_irq(&rd->lock);
+	wait_event(rd->wait, !READ_ONCE(f->posting));
+	/* The one that posted may still be on its way out. */
+	spin_lock_irq(&rd->lock);
+	spin_unlock_irq(&rd->lock);
+}
+
+/**
+ * riso_flow_resume - undo riso_flow_pause()
+ * @f: the flow
+ *
+ * Context: may sleep.
+ */
+void riso_flow_resume(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+
+	spin_lock_irq(&rd->lock);
+	f->paused = false;
+	riso_arb_wake(f);
+	spin_unlock_irq(&rd->lock);
+	riso_arb_run(rd);
+}
+
+/* RESET completes nothing: forget what is held and what is out; paused. */
+static void reset(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+
+	if (!f->q.recs)
+		return;
+	cancel_delayed_work_sync(&f->refuse);
+	spin_lock_irq(&rd->lock);
+	riso_queue_drop(f);
+	riso_arb_forget(f);
+	f->flush = false;
+	f->refused = false;
+	f->told_refused = false;
+	spin_unlock_irq(&rd->lock);
+	riso_comp_abandon(f);
+	if (riso_comp_alloc(f)) {
+		f->no_memory = true;
+		spin_lock_irq(&rd->lock);
+		WRITE_ONCE(f->mode, RISO_FLOW_PASS);
+		spin_unlock_irq(&rd->lock);
+		make_bare(f);
+	}
+}
+
+static u32 mtu_of(const struct ib_qp_attr *attr)
+{
+	int mtu = ib_mtu_enum_to_int(attr->path_mtu);
+
+	return mtu > 0 ? mtu : ib_mtu_enum_to_int(IB_MTU_1024);
+}
+
+/**
+ * riso_flow_modified - a QP was changed
+ * @f: the flow
+ * @attr: to what
+ * @mask: which of @attr
+ *
+ * Context: may sleep.
+ */
+void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
+			int mask)
+{
+	struct riso_dev *rd = f->rd;
+
+	mutex_lock(&rd->mutex);
+	if ((mask & IB_QP_AV) &&
+	    (rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH)) {
+		f->who.peer = rdma_ah_read_grh(&attr->ah_attr)->dgid;
+		f->who.peer_known = true;
+	}
+	spin_lock_irq(&rd->lock);
+	if (mask & IB_QP_PATH_MTU)
+		f->mtu = mtu_of(attr);
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		f->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IB_QP_STATE) {
+		f->state = attr->qp_state;
+		if (f->state == IB_QPS_ERR)
+			f->flush = true;
+	}
+	riso_arb_wake(f);
+	spin_unlock_irq(&rd->lock);
+	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
+		reset(f);
+	update(f);
+	mutex_unlock(&rd->mutex);
+	riso_arb_run(rd);
+}
+
+/**
+ * riso_flow_destroyed - a QP is gone
+ * @f: the flow, paused; not to be used after
+ *
+ * Context: may sleep.
+ */
+void riso_flow_destroyed(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+
+	cancel_delayed_work_sync(&f->refuse);
+	mutex_lock(&rd->mutex);
+	trace_flow_destroy(f, reason(f));
+	hash_del_rcu(&f->hash);
+	xa_erase(&rd->qpns, f->qpn);
+	if (f->q.recs) {
+		spin_lock_irq(&rd->lock);
+		riso_queue_drop(f);
+		spin_unlock_irq(&rd->lock);
+		make_bare(f);
+	}
+	riso_comp_abandon(f);
+	riso_comp_release(f);
+	count_latency(f, false);
+	put_group(f->group);
+	mutex_unlock(&rd->mutex);
+	kfree_rcu(f, rcu);
+}
+
+/**
+ * riso_flow_surrender - a flow posts what is not known here
+ * @f: the flow, with nothing held
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_flow_surrender(struct riso_flow *f)
+{
+	f->unfit = RISO_REASON_UNKNOWN_OPCODE;
+	WRITE_ONCE(f->mode, RISO_FLOW_DRAIN);
+	riso_dev_settle(f->rd);
+}
+
+/**
+ * riso_flow_held - work requests in the queue of a flow
+ * @f: the flow
+ *
+ * Context: any.
+ * Return: how many.
+ */
+u32 riso_flow_held(struct riso_flow *f)
+{
+	unsigned long flags;
+	u32 held;
+
+	spin_lock_irqsave(&f->rd->lock, flags);
+	held = f->q.recs ? riso_queue_len(&f->q) : 0;
+	spin_unlock_irqrestore(&f->rd->lock, flags);
+	return held;
+}
+
+/**
+ * riso_flow_settle_all - leave alone the flows that have drained
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex.
+ * Return: how many flows are still draining.
+ */
+u32 riso_flow_settle_all(struct riso_dev *rd)
+{
+	struct riso_flow *f;
+	u32 draining = 0;
+
+	spin_lock_irq(&rd->lock);
+	list_for_each_entry(f, &rd->managed, managed) {
+		if (f->mode != RISO_FLOW_DRAIN)
+			continue;
+		if (!riso_queue_len(&f->q) && !f->posting &&
+		    (!f->slots || f->slots->head == f->slots->tail))
+			WRITE_ONCE(f->mode, RISO_FLOW_PASS);
+		else
+			draining++;
+	}
+	spin_unlock_irq(&rd->lock);
+	return draining;
+}
+
+/**
+ * riso_flow_bare_all - give the memory of queues and tags back
+ * @rd: a device whose hooks for posting and polling are gone
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_flow_bare_all(struct riso_dev *rd)
+{
+	struct riso_flow *f;
+	unsigned long qpn;
+
+	xa_for_each(&rd->qpns, qpn, f) {
+		make_bare(f);
+		riso_comp_free(f);
+	}
+}
+
+/**
+ * riso_flow_forget_all - drop the registry of a device without hooks
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_flow_forget_all(struct riso_dev *rd)
+{
+	struct riso_flow *f;
+	unsigned long qpn;
+
+	xa_for_each(&rd->qpns, qpn, f) {
+		xa_erase(&rd->qpns, qpn);
+		hash_del_rcu(&f->hash);
+		riso_comp_release(f);
+		put_group(f->group);
+		kfree_rcu(f, rcu);
+	}
+}
+
+int riso_flow_info_next(struct riso_dev *rd, u32 qpn,
+			struct riso_flow_info *info)
+{
+	unsigned long index = qpn;
+	struct riso_flow *f;
+	int ret = -ENOENT;
+
+	mutex_lock(&rd->mutex);
+	f = xa_find(&rd->qpns, &index, U32_MAX, XA_PRESENT);
+	if (f) {
+		*info = (struct riso_flow_info) {
+			.qpn = f->qpn,
+			.class = f->class,
+			.reason = reason(f),
+			.qp_type = f->qp->qp_type,
+			.qp_state = f->state,
+			.peer = f->who.peer,
+			.peer_known = f->who.peer_known,
+			.pid = f->who.pid,
+			.uid = f->who.uid,
+			.rule_id = f->rule_id,
+			.weight = f->weight,
+		};
+		strscpy(info->ulp, f->who.ulp, sizeof(info->ulp));
+		strscpy(info->comm, f->who.comm, sizeof(info->comm));
+		spin_lock_irq(&rd->lock);
+		info->tx_bytes = f->bytes[RISO_TX];
+		info->rx_bytes = f->bytes[RISO_RX];
+		info->wrs = f->wrs;
+		info->chunks = f->chunks;
+		info->splits = f->splits;
+		info->queued = f->queued;
+		info->wait_ns = f->wait_ns;
+		info->held = f->q.recs ? riso_queue_len(&f->q) : 0;
+		spin_unlock_irq(&rd->lock);
+		ret = 0;
+	}
+	mutex_unlock(&rd->mutex);
+	return ret;
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The operations of an ib_device that are replaced, and how.
+ *
+ * Owns the pointers in &ib_device.ops; nothing else writes them. All users of the
+ * RDMA core call through these pointers without a lock, so a pointer is exchanged
+ * with one store, and what it led to may still run, or be about to run, until every
+ * RCU reader is through (interrupts, softirqs) and every task that was preempted
+ * between loading the pointer and returning has slept or left (Tasks RCU; Debian's
+ * kernels are preemptible). Hooks that sleep are under SRCU as well, since a task
+ * that sleeps in one is quiescent for Tasks RCU.
+ *
+ * From load on, creation, changes and destruction of QPs and CQs are hooked, to
+ * register them. Posting is hooked while a device is observed or enabled, polling
+ * while it is enabled: polling comes first and goes last, so that no completion
+ * with our tag can be polled around us.
+ *
+ * Contexts: post_send, poll_cq and req_notify_cq in any; the others may sleep.
+ * The post hook costs a user-space or unmanaged QP one look-up and no store.
+ */
+
+#include <linux/delay.h>
+#include <linux/srcu.h>
+
+#include "compat.h"
+#include "dev.h"
+#include "flow.h"
+#include "hook.h"
+
+struct riso_dev *riso_hook_devs[RISO_MAX_DEVS];
+
+DEFINE_STATIC_SRCU(hook_srcu);
+
+/* How long a drain waits for what is held, as ib_drain_qp() callers wait. */
+enum {
+	RISO_DRAIN_MS = 5000,
+	RISO_DRAIN_POLL_MS = 20,
+};
+
+static struct riso_dev *dev_of(const struct ib_device *ibdev)
+{
+	return READ_ONCE(riso_hook_devs[ibdev->index]);
+}
+
+static void observe(struct riso_dev *rd, const struct ib_send_wr *wr)
+{
+	u64 bytes = 0;
+	u64 wrs = 0;
+	int i;
+
+	for (; wr; wr = wr->next) {
+		wrs++;
+		if (wr->opcode == IB_WR_LOCAL_INV || wr->opcode == IB_WR_REG_MR)
+			continue;
+		for (i = 0; i < wr->num_sge; i++)
+			bytes += wr->sg_list[i].length;
+	}
+	this_cpu_add(rd->observed->wrs, wrs);
+	this_cpu_add(rd->observed->bytes, bytes);
+}
+
+/* The work requests of a managed flow: queue them, or say 1 to pass them on. */
+static int post_managed(struct riso_flow *f, const struct ib_send_wr *wr,
+			const struct ib_send_wr **bad_wr)
+{
+	struct riso_dev *rd = f->rd;
+	u64 now = ktime_get_ns();
+	unsigned long flags;
+	bool first;
+	int err;
+
+	spin_lock_irqsave(&rd->lock, flags);
+	first = !riso_queue_len(&f->q);
+	/* The provider knows best what to say about a QP that cannot send yet. */
+	if (f->mode == RISO_FLOW_PASS || f->state < IB_QPS_RTS ||
+	    (f->mode == RISO_FLOW_DRAIN && first && !f->posting)) {
+		spin_unlock_irqrestore(&rd->lock, flags);
+		return 1;
+	}
+	err = riso_queue_add(f, wr, now);
+	if (err == -EOPNOTSUPP && first && !f->posting) {
+		riso_flow_surrender(f);
+		spin_unlock_irqrestore(&rd->lock, flags);
+		return 1;
+	}
+	if (!err) {
+		if (f->refused)
+			queue_delayed_work(riso_wq, &f->refuse, 0);
+		else if (first && riso_arb_sparse(f, now))
+			f->debt = true;
+		riso_arb_wake(f);
+	}
+	spin_unlock_irqrestore(&rd->lock, flags);
+	if (err) {
+		*bad_wr = wr;
+		return err;
+	}
+	riso_arb_run(rd);
+	return 0;
+}
+
+static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+			  const struct ib_send_wr **bad_wr)
+{
+	struct riso_dev *rd = dev_of(qp->device);
+	struct riso_flow *f;
+	int ret = 1;
+
+	/* rxe calls with no work request for user QPs: it is a doorbell. */
+	if (qp->uobject)
+		return rd->orig.post_send(qp, wr, bad_wr);
+	rcu_read_lock();
+	f = riso_flow_find(rd, qp);
+	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS)
+		ret = post_managed(f, wr, bad_wr);
+	else if (READ_ONCE(rd->state) == RISO_STATE_OBSERVE)
+		observe(rd, wr);
+	rcu_read_unlock();
+	if (ret <= 0)
+		return ret;
+	/* Some providers refuse without saying where. */
+	*bad_wr = wr;
+	return rd->orig.post_send(qp, wr, bad_wr);
+}
+
+static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
+{
+	struct riso_dev *rd = dev_of(cq->device);
+	struct riso_cq *c;
+	int ret;
+
+	if (cq->uobject)
+		return rd->orig.poll_cq(cq, num, wc);
+	rcu_read_lock();
+	c = riso_comp_cq_find(rd, cq);
+	ret = c ? riso_comp_poll(c, num, wc) : rd->orig.poll_cq(cq, num, wc);
+	rcu_read_unlock();
+	return ret;
+}
+
+static int hook_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
+{
+	struct riso_dev *rd = dev_of(cq->device);
+	struct riso_cq *c;
+	int ret;
+
+	if (cq->uobject)
+		return rd->orig.req_notify_cq(cq, flags);
+	rcu_read_lock();
+	c = riso_comp_cq_find(rd, cq);
+	ret = c ? riso_comp_notify(c, flags) :
+		  rd->orig.req_notify_cq(cq, flags);
+	rcu_read_unlock();
+	return ret;
+}
+
+static int hook_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *attr,
+			  struct ib_udata *udata)
+{
+	int idx = srcu_read_lock(&hook_srcu);
+	struct riso_dev *rd = dev_of(qp->device);
+	int ret;
+
+	ret = rd->orig.create_qp(qp, attr, udata);
+	if (!ret)
+		riso_flow_create(rd, qp, attr, udata || qp->uobject);
+	srcu_read_unlock(&hook_srcu, idx);
+	return ret;
+}
+
+/* The flow of a QP, in a hook that may sleep: the QP's owner keeps it alive. */
+static struct riso_flow *flow_of(struct riso_dev *rd, const struct ib_qp *qp)
+{
+	struct riso_flow *f;
+
+	rcu_read_lock();
+	f = riso_flow_find(rd, qp);
+	rcu_read_unlock();
+	return f;
+}
+
+static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			  struct ib_udata *udata)
+{
+	int idx = srcu_read_lock(&hook_srcu);
+	struct riso_dev *rd = dev_of(qp->device);
+	struct riso_flow *f = flow_of(rd, qp);
+	bool reset = f && (mask & IB_QP_STATE) &&
+		     attr->qp_state == IB_QPS_RESET;
+	int ret;
+
+	if (reset)
+		riso_flow_pause(f);
+	ret = rd->orig.modify_qp(qp, attr, mask, udata);
+	if (f && !ret)
+		riso_flow_modified(f, attr, mask);
+	if (reset)
+		riso_flow_resume(f);
+	srcu_read_unlock(&hook_srcu, idx);
+	return ret;
+}
+
+static int hook_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
+{
+	int idx = srcu_read_lock(&hook_srcu);
+	struct riso_dev *rd = dev_of(qp->device);
+	struct riso_flow *f = flow_of(rd, qp);
+	int ret;
+
+	if (f)
+		riso_flow_pause(f);
+	ret = rd->orig.destroy_qp(qp, udata);
+	if (f && !ret)
+		riso_flow_destroyed(f);
+	else if (f)
+		riso_flow_resume(f);
+	srcu_read_unlock(&hook_srcu, idx);
+	return ret;
+}
+
+/*
+ * Only providers with a drain of their own come here. It posts around us, so what
+ * is held has to go out first.
+ */
+static void hook_drain_sq(struct ib_qp *qp)
+{
+	int idx = srcu_read_lock(&hook_srcu);
+	struct riso_dev *rd = dev_of(qp->device);
+	struct riso_flow *f = flow_of(rd, qp);
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	int ms;
+
+	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS &&
+	    !ib_modify_qp(qp, &attr, IB_QP_STATE)) {
+		for (ms = 0; ms < RISO_DRAIN_MS; ms += RISO_DRAIN_POLL_MS) {
+			if (!riso_flow_held(f))
+				break;
+			if (qp->send_cq->poll_ctx == IB_POLL_DIRECT)
+				ib_process_cq_direct(qp->send_cq, -1);
+			msleep(RISO_DRAIN_POLL_MS);
+		}
+	}
+	rd->orig.drain_sq(qp);
+	srcu_read_unlock(&hook_srcu, idx);
+}
+
+static int hook_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
+			  RISO_CREATE_CQ_ARG *arg)
+{
+	int idx = srcu_read_lock(&hook_srcu);
+	struct riso_dev *rd = dev_of(cq->device);
+	struct ib_cq_init_attr larger = *attr;
+	int ret;
+
+	if (cq->uobject || cq->poll_ctx == IB_POLL_DIRECT ||
+	    attr->cqe >= rd->ibdev->attrs.max_cqe) {
+		ret = rd->orig.create_cq(cq, attr, arg);
+	} else {
+		larger.cqe = min_t(u32, attr->cqe + RISO_CQ_EXTRA,
+				   rd->ibdev->attrs.max_cqe);
+		ret = rd->orig.create_cq(cq, &larger, arg);
+		if (!ret)
+			riso_comp_cq_created(rd, cq, larger.cqe - attr->cqe);
+	}
+	srcu_read_unlock(&hook_srcu, idx);
+	return ret;
+}
+
+static int hook_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
+{
+	int idx = srcu_read_lock(&hook_srcu);
+	struct riso_dev *rd = dev_of(cq->device);
+	int ret;
+
+	riso_comp_cq_destroyed(rd, cq);
+	ret = rd->orig.destroy_cq(cq, udata);
+	srcu_read_unlock(&hook_srcu, idx);
+	return ret;
+}
+
+static void hook_post_destroy_cq(struct ib_cq *cq)
+{
+	int idx = srcu_read_lock(&hook_srcu);
+	struct riso_dev *rd = dev_of(cq->device);
+
+	riso_comp_cq_destroyed(rd, cq);
+	rd->orig.post_destroy_cq(cq);
+	srcu_read_unlock(&hook_srcu, idx);
+}
+
+/* Nobody is in a hook that was taken out before, or about to enter it. */
+static void wait_for_hooks(void)
+{
+	synchronize_rcu();
+	synchronize_rcu_tasks();
+	synchronize_srcu(&hook_srcu);
+	synchronize_rcu_tasks();
+}
+
+#define SWAP(rd, op) do {						\
+	if ((rd)->orig.op)						\
+		WRITE_ONCE((rd)->ibdev->ops.op, hook_##op);		\
+} while (0)
+
+/* Somebody may have put a hook of his own on top: that one stays. */
+#define RESTORE(rd, op) do {						\
+	if ((rd)->ibdev->ops.op == hook_##op)				\
+		WRITE_ONCE((rd)->ibdev->ops.op, (rd)->orig.op);		\
+} while (0)
+
+/**
+ * riso_hook_attach - register what is created from now on
+ * @rd: a device that nobody else knows yet
+ *
+ * Context: may sleep, but not for long: the RDMA core holds its locks.
+ * Return: 0; -ENOSPC or -EBUSY when the device's index cannot be used.
+ */
+int riso_hook_attach(struct riso_dev *rd)
+{
+	if (rd->index >= RISO_MAX_DEVS)
+		return -ENOSPC;
+	if (riso_hook_devs[rd->index])
+		return -EBUSY;
+	WRITE_ONCE(riso_hook_devs[rd->index], rd);
+	/* A hook must see the device that it is called for. */
+	synchronize_rcu();
+	SWAP(rd, destroy_cq);
+	SWAP(rd, post_destroy_cq);
+	SWAP(rd, destroy_qp);
+	SWAP(rd, drain_sq);
+	SWAP(rd, modify_qp);
+	SWAP(rd, create_cq);
+	SWAP(rd, create_qp);
+	return 0;
+}
+
+/**
+ * riso_hook_detach - the device is as it was
+ * @rd: a device with neither posting nor polling hooked
+ *
+ * Context: may sleep for seconds.
+ */
+void riso_hook_detach(struct riso_dev *rd)
+{
+	RESTORE(rd, create_qp);
+	RESTORE(rd, create_cq);
+	RESTORE(rd, modify_qp);
+	RESTORE(rd, drain_sq);
+	RESTORE(rd, destroy_qp);
+	RESTORE(rd, post_destroy_cq);
+	RESTORE(rd, destroy_cq);
+	wait_for_hooks();
+	WRITE_ONCE(riso_hook_devs[rd->index], NULL);
+}
+
+/**
+ * riso_hook_poll - see every completion from now on
+ * @rd: the device
+ *
+ * Context: may sleep for seconds.
+ */
+void riso_hook_poll(struct riso_dev *rd)
+{
+	SWAP(rd, req_notify_cq);
+	SWAP(rd, poll_cq);
+	wait_for_hooks();
+}
+
+/**
+ * riso_hook_unpoll - undo riso_hook_poll()
+ * @rd: a device with no tag and no reaped completion left
+ *
+ * Context: may sleep for seconds.
+ */
+void riso_hook_unpoll(struct riso_dev *rd)
+{
+	RESTORE(rd, poll_cq);
+	RESTORE(rd, req_notify_cq);
+	wait_for_hooks();
+}
+
+/**
+ * riso_hook_post - see every post from now on
+ * @rd: the device
+ */
+void riso_hook_post(struct riso_dev *rd)
+{
+	SWAP(rd, post_send);
+}
+
+/**
+ * riso_hook_unpost - undo riso_hook_post()
+ * @rd: the device
+ *
+ * Context: may sleep for seconds.
+ */
+void riso_hook_unpost(struct riso_dev *rd)
+{
+	RESTORE(rd, post_send);
+	wait_for_hooks();
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The operations of an ib_device that are replaced, and how.
+ */
+#ifndef RISO_HOOK_H
+#define RISO_HOOK_H
+
+#include <linux/types.h>
+
+struct riso_dev;
+
+/* Devices by index, for the hooks alone. */
+extern struct riso_dev *riso_hook_devs[];
+
+int riso_hook_attach(struct riso_dev *rd);
+void riso_hook_detach(struct riso_dev *rd);
+void riso_hook_post(struct riso_dev *rd);
+void riso_hook_unpost(struct riso_dev *rd);
+void riso_hook_poll(struct riso_dev *rd);
+void riso_hook_unpoll(struct riso_dev *rd);
+
+#endif /* RISO_HOOK_H */

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rdma_isolate: performance isolation for RDMA devices.
+ *
+ * Brings the parts up and takes them down again; decides nothing.
+ */
+
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+
+#include "dev.h"
+#include "netlink.h"
+#include "rule.h"
+
+static int __init riso_init(void)
+{
+	int err;
+
+	err = riso_dev_init();
+	if (err)
+		return err;
+	err = riso_nl_init();
+	if (err)
+		goto err_dev;
+	return 0;
+
+err_dev:
+	riso_dev_exit();
+	return err;
+}
+
+static void __exit riso_exit(void)
+{
+	riso_nl_exit();
+	riso_dev_exit();
+	riso_rule_exit();
+}
+
+module_init(riso_init);
+module_exit(riso_exit);
+
+MODULE_DESCRIPTION("Performance isolation for RDMA devices");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,684 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Held work requests of one flow.
+ *
+ * Owns the ring of copied work requests of a managed flow, their order, the
+ * cutting of RDMA_WRITE and RDMA_READ into chunks, and the batch that is being
+ * given to the provider. A work request is copied whole when the ULP posts it,
+ * because the ULP may reuse its memory at once, and stays in the ring until the
+ * provider has taken all of it: while a batch is being posted (&riso_flow.posting)
+ * the provider reads the records themselves.
+ *
+ * Everything here runs under &riso_dev.lock, in any context, and neither
+ * allocates nor sleeps, but for riso_queue_alloc() and riso_queue_free(), which
+ * run in process context while nobody else can find the queue.
+ *
+ * Only plain RDMA_WRITE and RDMA_READ are cut: RC places their bytes in order, so
+ * the peer cannot tell. A SEND or an immediate takes a receive of the peer and
+ * tells it a length, so it goes whole, as do inline data (paper, 4.3).
+ */
+
+#include <linux/build_bug.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "dev.h"
+#include "flow.h"
+#include "queue.h"
+#include "trace.h"
+
+/* One chunk of a READ keeps max_rd_atomic and the path busy at this size. */
+enum { RISO_READ_CHUNK_MIN = 64 * 1024 };
+
+/* Ethernet, IPv4, UDP, BTH and ICRC of each packet; RETH of each message. */
+enum {
+	RISO_PACKET_HEADER = 14 + 20 + 8 + 12 + 4,
+	RISO_MESSAGE_HEADER = 16,
+};
+
+/* A provider that is full is asked again after this, for at most that. */
+enum {
+	RISO_RETRY_NS = 100 * NSEC_PER_USEC,
+	RISO_REFUSE_NS = NSEC_PER_SEC,
+};
+
+/**
+ * struct riso_rec - a copied work request
+ * @wr: the work request; wr_id and flags are ours while posted
+ * @rdma: its container for RDMA_WRITE and RDMA_READ
+ * @atomic: its container for atomics
+ * @reg: its container for REG_MR
+ * @wr_id: the ULP's own
+ * @queued_ns: when the ULP posted it
+ * @send_flags: the ULP's own
+ * @len: bytes of the message
+ * @dead: its error was reported, drop what is left of it
+ * @sge: its elements; inline data follow the first
+ */
+struct riso_rec {
+	union {
+		struct ib_send_wr wr;
+		struct ib_rdma_wr rdma;
+		struct ib_atomic_wr atomic;
+		struct ib_reg_wr reg;
+	};
+	u64 wr_id;
+	u64 queued_ns;
+	int send_flags;
+	u32 len;
+	bool dead;
+	struct ib_sge sge[];
+};
+
+static_assert(sizeof(struct riso_sge) == sizeof(struct ib_sge));
+static_assert(offsetof(struct riso_sge, addr) == offsetof(struct ib_sge, addr));
+static_assert(offsetof(struct riso_sge, length) ==
+	      offsetof(struct ib_sge, length));
+static_assert(offsetof(struct riso_sge, lkey) == offsetof(struct ib_sge, lkey));
+
+static struct riso_rec *rec_at(const struct riso_queue *q, u32 pos)
+{
+	return q->recs + (size_t)(pos % q->depth) * q->stride;
+}
+
+static u32 rec_stride(const struct riso_flow *f)
+{
+	size_t sges = f->max_sge * sizeof(struct ib_sge);
+	size_t data = sizeof(struct ib_sge) + f->max_inline;
+
+	return ALIGN(sizeof(struct riso_rec) + max(sges, data), 16);
+}
+
+/**
+ * riso_queue_size - memory that a queue takes
+ * @f: the flow
+ *
+ * Return: bytes.
+ */
+u64 riso_queue_size(const struct riso_flow *f)
+{
+	return (u64)f->sq_depth * rec_stride(f) +
+	       RISO_BATCH * f->max_sge * sizeof(struct ib_sge);
+}
+
+/**
+ * riso_queue_alloc - get the memory of a queue
+ * @f: a flow without one
+ *
+ * The ring holds as many records as the ULP may have work requests, so it cannot
+ * overflow before the provider's own queue would have.
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int riso_queue_alloc(struct riso_flow *f)
+{
+	struct riso_queue *q = &f->q;
+
+	q->stride = rec_stride(f);
+	q->depth = f->sq_depth;
+	q->recs = kvmalloc_array(q->depth, q->stride, GFP_KERNEL);
+	if (!q->recs)
+		return -ENOMEM;
+	q->scratch = kcalloc(RISO_BATCH * f->max_sge, sizeof(*q->scratch),
+			     GFP_KERNEL);
+	if (!q->scratch) {
+		kvfree(q->recs);
+		q->recs = NULL;
+		return -ENOMEM;
+	}
+	q->head = 0;
+	q->tail = 0;
+	q->num = 0;
+	q->seq = 0;
+	memset(&q->cur, 0, sizeof(q->cur));
+	return 0;
+}
+
+/**
+ * riso_queue_free - give the memory of a queue back
+ * @f: a flow whose queue nobody uses
+ *
+ * Context: may sleep.
+ */
+void riso_queue_free(struct riso_flow *f)
+{
+	kvfree(f->q.recs);
+	kfree(f->q.scratch);
+	f->q.recs = NULL;
+	f->q.scratch = NULL;
+}
+
+static size_t container_size(enum ib_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
+		return sizeof(struct ib_rdma_wr);
+	case IB_WR_SEND:
+	case IB_WR_SEND_WITH_IMM:
+	case IB_WR_SEND_WITH_INV:
+	case IB_WR_LOCAL_INV:
+		return sizeof(struct ib_send_wr);
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+		return sizeof(struct ib_atomic_wr);
+	case IB_WR_REG_MR:
+		return sizeof(struct ib_reg_wr);
+	default:
+		return 0;
+	}
+}
+
+static bool is_read(enum ib_wr_opcode opcode)
+{
+	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
+}
+
+/* Does it take one of the QP's max_rd_atomic? */
+static bool is_fetch(enum ib_wr_opcode opcode)
+{
+	return is_read(opcode) ||
+	       container_size(opcode) == sizeof(struct ib_atomic_wr);
+}
+
+static bool has_data(enum ib_wr_opcode opcode)
+{
+	return opcode != IB_WR_LOCAL_INV && opcode != IB_WR_REG_MR;
+}
+
+static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
+{
+	u64 len = 0;
+	int i;
+
+	if (!container_size(wr->opcode))
+		return -EOPNOTSUPP;
+	if (!has_data(wr->opcode))
+		return 0;
+	if (wr->num_sge < 0 || wr->num_sge > f->max_sge)
+		return -EINVAL;
+	for (i = 0; i < wr->num_sge; i++)
+		len += wr->sg_list[i].length;
+	if (len > S32_MAX)
+		return -EINVAL;
+	if ((wr->send_flags & IB_SEND_INLINE) && len > f->max_inline)
+		return -EINVAL;
+	return 0;
+}
+
+static void copy_wr(struct riso_rec *rec, const struct ib_send_wr *wr, u64 now)
+{
+	int i;
+
+	memcpy(&rec->wr, wr, container_size(wr->opcode));
+	rec->wr.next = NULL;
+	rec->wr_id = wr->wr_id;
+	rec->send_flags = wr->send_flags;
+	rec->queued_ns = now;
+	rec->len = 0;
+	rec->dead = false;
+	rec->wr.sg_list = rec->sge;
+	if (!has_data(wr->opcode)) {
+		rec->wr.num_sge = 0;
+		return;
+	}
+	if (wr->send_flags & IB_SEND_INLINE) {
+		void *data = &rec->sge[1];
+
+		for (i = 0; i < wr->num_sge; i++) {
+			memcpy(data + rec->len,
+			       (void *)(uintptr_t)wr->sg_list[i].addr,
+			       wr->sg_list[i].length);
+			rec->len += wr->sg_list[i].length;
+		}
+		rec->sge[0].addr = (uintptr_t)data;
+		rec->sge[0].length = rec->len;
+		rec->sge[0].lkey = 0;
+		rec->wr.num_sge = rec->len ? 1 : 0;
+		return;
+	}
+	for (i = 0; i < wr->num_sge; i++) {
+		rec->sge[i] = wr->sg_list[i];
+		rec->len += wr->sg_list[i].length;
+	}
+}
+
+/**
+ * riso_queue_add - take a chain of work requests over from the ULP
+ * @f: the flow
+ * @wr: first of the chain
+ * @now: time, ns
+ *
+ * All or nothing.
+ *
+ * Return: 0; -ENOMEM when the ULP has posted more than it may; -EINVAL for a
+ * work request that no provider would take; -EOPNOTSUPP for an opcode that is
+ * not known here.
+ */
+int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
+{
+	struct riso_queue *q = &f->q;
+	u32 room = q->depth - riso_queue_len(q);
+	const struct ib_send_wr *w;
+	int err;
+
+	for (w = wr; w; w = w->next) {
+		if (!room--) {
+			f->rd->stats[RISO_STAT_QUEUE_FULL]++;
+			return -ENOMEM;
+		}
+		err = check_wr(f, w);
+		if (err)
+			return err;
+	}
+	for (w = wr; w; w = w->next) {
+		struct riso_rec *rec = rec_at(q, q->tail);
+
+		copy_wr(rec, w, now);
+		q->tail++;
+		f->queued++;
+		f->rd->held++;
+		f->rd->stats[RISO_STAT_WR_QUEUED]++;
+		trace_wr_queue(f, w->wr_id, w->opcode, rec->len,
+			       riso_queue_len(q));
+	}
+	return 0;
+}
+
+static u32 piece_len(const struct riso_rec *rec, u64 done, u32 chunk)
+{
+	u32 left = rec->len - done;
+
+	if (rec->send_flags & IB_SEND_INLINE)
+		return left;
+	if (rec->wr.opcode == IB_WR_RDMA_READ && chunk)
+		return riso_chunk_next(left, max_t(u32, chunk,
+						   RISO_READ_CHUNK_MIN));
+	if (rec->wr.opcode == IB_WR_RDMA_WRITE)
+		return riso_chunk_next(left, chunk);
+	return left;
+}
+
+static u32 piece_wire(const struct riso_flow *f, u32 len)
+{
+	return riso_wire_bytes(len, f->mtu, RISO_PACKET_HEADER) +
+	       RISO_MESSAGE_HEADER;
+}
+
+/**
+ * riso_queue_next - wire bytes of what goes out next
+ * @f: a flow with something held
+ * @chunk: size that it would be cut to, 0 is off
+ *
+ * Return: bytes.
+ */
+u32 riso_queue_next(const struct riso_flow *f, u32 chunk)
+{
+	const struct riso_queue *q = &f->q;
+
+	return piece_wire(f, piece_len(rec_at(q, q->head), q->cur.done, chunk));
+}
+
+static enum riso_dir rec_dir(const struct riso_rec *rec)
+{
+	return is_read(rec->wr.opcode) ? RISO_RX : RISO_TX;
+}
+
+/**
+ * riso_queue_dir - the direction whose budget goes out next
+ * @f: a flow with something held
+ *
+ * Return: the direction.
+ */
+enum riso_dir riso_queue_dir(const struct riso_flow *f)
+{
+	return rec_dir(rec_at(&f->q, f->q.head));
+}
+
+static u32 fetch_limit(const struct riso_flow *f)
+{
+	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
+}
+
+/* May this record take a slot and a send queue entry now? */
+static bool fits(const struct riso_flow *f, const struct riso_rec *rec)
+{
+	const struct riso_slots *s = f->slots;
+
+	if (s->head - s->tail >= s->num || s->sq_used >= f->sq_depth)
+		return false;
+	return !is_fetch(rec->wr.opcode) || s->rd_out < fetch_limit(f);
+}
+
+static void pop_head(struct riso_flow *f)
+{
+	struct riso_queue *q = &f->q;
+
+	q->head++;
+	q->seq++;
+	memset(&q->cur, 0, sizeof(q->cur));
+	f->rd->held--;
+}
+
+/**
+ * riso_queue_ready - could this flow post now, as far as the flow itself goes?
+ * @f: a managed flow
+ * @now: time, ns
+ *
+ * Drops what is dead at the head first.
+ *
+ * Return: true if riso_queue_cut() would give something.
+ */
+bool riso_queue_ready(struct riso_flow *f, u64 now)
+{
+	struct riso_queue *q = &f->q;
+
+	if (f->posting || f->paused || f->refused)
+		return false;
+	while (riso_queue_len(q) && rec_at(q, q->head)->dead)
+		pop_head(f);
+	if (!riso_queue_len(q) || f->state < IB_QPS_RTS ||
+	    f->state == IB_QPS_SQD || now < f->retry_ns)
+		return false;
+	return fits(f, rec_at(q, q->head));
+}
+
+static void save_mark(struct riso_flow *f, struct riso_mark *m, u32 head,
+		      u64 seq, const struct riso_cursor *cur)
+{
+	const struct riso_slots *s = f->slots;
+
+	m->head = head;
+	m->seq = seq;
+	m->cur = *cur;
+	m->slot_head = s->head;
+	m->untagged = s->untagged;
+	m->untagged_wire[RISO_TX] = s->untagged_wire[RISO_TX];
+	m->untagged_wire[RISO_RX] = s->untagged_wire[RISO_RX];
+	m->sq_used = s->sq_used;
+	m->rd_out = s->rd_out;
+}
+
+/* The work request that was cut last, and what its tag has to know. */
+struct piece {
+	struct ib_send_wr *wr;
+	const struct riso_rec *rec;
+	u64 seq;
+	u32 len;
+	bool last;
+	bool tagged;
+};
+
+static void tag_piece(struct riso_flow *f, struct piece *p, u64 now)
+{
+	struct riso_slot *slot = riso_comp_tag(f->slots);
+
+	slot->wr_id = p->rec->wr_id;
+	slot->seq = p->seq;
+	slot->posted_ns = now;
+	slot->bytes = p->len;
+	slot->total = p->rec->len;
+	slot->flags = RISO_SLOT_POSTED;
+	if (p->last)
+		slot->flags |= RISO_SLOT_LAST;
+	if (p->len != p->rec->len)
+		slot->flags |= RISO_SLOT_CHUNK;
+	if (p->rec->send_flags & IB_SEND_SIGNALED)
+		slot->flags |= RISO_SLOT_ULP_SIGNALED;
+	if (p->wr->send_flags & IB_SEND_SIGNALED)
+		slot->flags |= RISO_SLOT_SIGNALED;
+	if (is_fetch(p->rec->wr.opcode))
+		slot->flags |= RISO_SLOT_FETCH;
+	p->wr->wr_cqe = &slot->cqe;
+	p->tagged = true;
+}
+
+static struct ib_send_wr *make_whole(struct riso_rec *rec)
+{
+	rec->wr.wr_id = rec->wr_id;
+	rec->wr.send_flags = rec->send_flags;
+	return &rec->wr;
+}
+
+static struct ib_send_wr *make_chunk(struct riso_flow *f, u32 n,
+				     const struct riso_rec *rec,
+				     struct riso_cursor *cur, u32 len)
+{
+	struct riso_queue *q = &f->q;
+	struct ib_rdma_wr *wr = &q->batch[n];
+	bool first = !cur->done;
+
+	*wr = rec->rdma;
+	wr->wr.sg_list = q->scratch + n * f->max_sge;
+	wr->remote_addr += cur->done;
+	wr->wr.num_sge = riso_chunk_cut((const struct riso_sge *)rec->sge,
+					rec->wr.num_sge, cur, len,
+					(struct riso_sge *)wr->wr.sg_list);
+	wr->wr.send_flags = rec->send_flags & ~IB_SEND_SIGNALED;
+	if (!first)
+		wr->wr.send_flags &= ~IB_SEND_FENCE;
+	if (cur->done == rec->len)
+		wr->wr.send_flags |= rec->send_flags & IB_SEND_SIGNALED;
+	return &wr->wr;
+}
+
+/**
+ * riso_queue_cut - make the next batch for the provider
+ * @f: a flow for which riso_queue_ready() holds
+ * @qt: what it may post
+ * @now: time, ns
+ * @wire: wire bytes of the batch
+ *
+ * The batch belongs to one direction. All its chunks are tagged; its last work
+ * request is tagged and signaled, so that what was posted is always found out
+ * about. An unsignaled whole work request in front of that goes out as it is:
+ * should it fail, its completion is the ULP's own already.
+ *
+ * Return: the chain, to be given to the provider without the lock while
+ * &riso_flow.posting is set and then to riso_queue_posted(); NULL when nothing
+ * fits.
+ */
+struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
+				  const struct riso_quantum *qt, u64 now,
+				  u32 *wire)
+{
+	struct riso_queue *q = &f->q;
+	struct riso_slots *s = f->slots;
+	struct riso_cursor cur = q->cur;
+	u32 chunk = riso_chunk_round(qt->chunk, f->mtu);
+	enum riso_dir dir = riso_queue_dir(f);
+	struct ib_send_wr *first = NULL;
+	struct piece p = {};
+	u32 head = q->head;
+	u64 seq = q->seq;
+
+	*wire = 0;
+	for (q->num = 0; q->num < RISO_BATCH && head != q->tail; q->num++) {
+		struct riso_rec *rec = rec_at(q, head);
+		struct ib_send_wr *wr;
+		bool whole;
+		u32 cost;
+		u32 len;
+
+		len = piece_len(rec, cur.done, chunk);
+		cost = piece_wire(f, len);
+		if (rec->dead || rec_dir(rec) != dir || !fits(f, rec) ||
+		    (q->num && *wire + cost > qt->bytes))
+			break;
+		save_mark(f, &q->mark[q->num], head, seq, &cur);
+		whole = len == rec->len;
+		if (whole) {
+			wr = make_whole(rec);
+			cur.done = len;
+		} else {
+			if (!cur.done)
+				trace_wr_split(f, seq, rec->wr_id, rec->len,
+					       chunk);
+			wr = make_chunk(f, q->num, rec, &cur, len);
+		}
+		wr->next = NULL;
+		if (first)
+			p.wr->next = wr;
+		else
+			first = wr;
+		q->mark[q->num].wr = wr;
+		p = (struct piece) {
+			.wr = wr,
+			.rec = rec,
+			.seq = seq,
+			.len = len,
+			.last = cur.done == rec->len,
+		};
+		*wire += cost;
+		s->untagged++;
+		s->untagged_wire[dir] += cost;
+		s->sq_used++;
+		if (is_fetch(rec->wr.opcode))
+			s->rd_out++;
+		if (!whole || is_fetch(rec->wr.opcode) ||
+		    (wr->send_flags & IB_SEND_SIGNALED))
+			tag_piece(f, &p, now);
+		if (p.last) {
+			head++;
+			seq++;
+			memset(&cur, 0, sizeof(cur));
+		}
+	}
+	if (!first)
+		return NULL;
+	if (!p.tagged)
+		tag_piece(f, &p, now);
+	p.wr->send_flags |= IB_SEND_SIGNALED;
+	container_of(p.wr->wr_cqe, struct riso_slot, cqe)->flags |=
+		RISO_SLOT_SIGNALED;
+	save_mark(f, &q->mark[q->num], head, seq, &cur);
+	return first;
+}
+
+static void account(struct riso_flow *f, const struct riso_mark *m, u64 now)
+{
+	const struct riso_rec *rec = rec_at(&f->q, m->head);
+	u64 *stats = f->rd->stats;
+	enum riso_dir dir = rec_dir(rec);
+	u64 end = (m + 1)->head == m->head ? (m + 1)->cur.done : rec->len;
+	u32 len = end - m->cur.done;
+
+	f->bytes[dir] += len;
+	if (len == rec->len) {
+		stats[RISO_STAT_WHOLE_POSTED]++;
+		stats[RISO_STAT_WHOLE_BYTES] += len;
+	} else {
+		f->chunks++;
+		stats[RISO_STAT_CHUNK_POSTED]++;
+		stats[RISO_STAT_CHUNK_BYTES] += len;
+		if (!m->cur.done) {
+			f->splits++;
+			stats[RISO_STAT_WR_SPLIT]++;
+		}
+		trace_chunk_post(f, m->seq, len, dir, now - rec->queued_ns);
+	}
+	if (end == rec->len) {
+		f->wrs++;
+		f->wait_ns += now - rec->queued_ns;
+	}
+}
+
+/**
+ * riso_queue_posted - the provider has had the batch
+ * @f: the flow
+ * @err: what post_send() returned
+ * @bad_wr: first work request that was not taken, if @err
+ * @now: time, ns
+ *
+ * What was not taken is in the queue again, in its place, and not charged.
+ *
+ * Return: what came of it.
+ */
+enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
+				   const struct ib_send_wr *bad_wr, u64 now)
+{
+	struct riso_queue *q = &f->q;
+	struct riso_slots *s = f->slots;
+	const struct riso_mark *m;
+	u32 taken = q->num;
+	u32 i;
+
+	if (err)
+		for (taken = 0; taken < q->num; taken++)
+			if (q->mark[taken].wr == bad_wr)
+				break;
+	if (err && taken == q->num)
+		taken = 0;
+	m = &q->mark[taken];
+	for (i = 0; i < taken; i++)
+		account(f, &q->mark[i], now);
+	if (err) {
+		riso_comp_untag(f, m->slot_head, m->untagged_wire);
+		s->untagged = m->untagged;
+		s->sq_used -= q->mark[q->num].sq_used - m->sq_used;
+		s->rd_out -= q->mark[q->num].rd_out - m->rd_out;
+	}
+	while (q->head != m->head)
+		pop_head(f);
+	q->cur = m->cur;
+	q->num = 0;
+	if (taken)
+		f->progress_ns = now;
+	if (!err)
+		return RISO_POSTED_ALL;
+	f->retry_ns = now + RISO_RETRY_NS;
+	if ((err == -ENOMEM || err == -EAGAIN || err == -ENOTCONN) &&
+	    now - f->progress_ns < RISO_REFUSE_NS) {
+		f->rd->stats[RISO_STAT_POST_RETRY]++;
+		return RISO_POSTED_RETRY;
+	}
+	f->rd->stats[RISO_STAT_POST_REFUSED]++;
+	return RISO_POSTED_REFUSED;
+}
+
+/**
+ * riso_queue_pop - take the head out of a queue that the provider refuses
+ * @f: the flow
+ * @wr_id: the ULP's identity of the work request
+ *
+ * Return: true if the ULP has to be told of it.
+ */
+bool riso_queue_pop(struct riso_flow *f, u64 *wr_id)
+{
+	const struct riso_rec *rec = rec_at(&f->q, f->q.head);
+	bool tell = !rec->dead;
+
+	*wr_id = rec->wr_id;
+	pop_head(f);
+	return tell;
+}
+
+/**
+ * riso_queue_drop - forget all that is held
+ * @f: a flow for which nobody posts
+ *
+ * For RESET and destroy, which complete nothing.
+ */
+void riso_queue_drop(struct riso_flow *f)
+{
+	while (riso_queue_len(&f->q))
+		pop_head(f);
+}
+
+/**
+ * riso_queue_kill - post no more of a message that has failed
+ * @f: the flow
+ * @seq: number of its work request
+ */
+void riso_queue_kill(struct riso_flow *f, u64 seq)
+{
+	struct riso_queue *q = &f->q;
+
+	if (seq - q->seq < riso_queue_len(q))
+		rec_at(q, q->head + (u32)(seq - q->seq))->dead = true;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Held work requests of one flow.
+ */
+#ifndef RISO_QUEUE_H
+#define RISO_QUEUE_H
+
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+#include "arbiter.h"
+#include "chunk.h"
+
+struct riso_flow;
+struct riso_rec;
+struct riso_slot;
+
+/* Work requests that one call of the provider's post_send takes. */
+enum { RISO_BATCH = 8 };
+
+/**
+ * struct riso_queue - ring of copied work requests, and the batch being posted
+ * @recs: ring of @depth records of @stride bytes
+ * @scratch: @max_sge elements for each chunk of a batch
+ * @batch: work requests made for chunks
+ * @mark: for each work request of the batch, where the queue was before it, and
+ *	where it will be when the provider has taken them all
+ * @num: work requests in the batch
+ * @stride: bytes of a record
+ * @depth: records
+ * @head: oldest record that the provider has not taken whole
+ * @tail: where the next record goes
+ * @cur: how far the record at @head is cut
+ * @seq: number of the record at @head, counts all work requests of the flow
+ */
+struct riso_queue {
+	void *recs;
+	struct ib_sge *scratch;
+	struct ib_rdma_wr batch[RISO_BATCH];
+	struct riso_mark {
+		u32 head;
+		u64 seq;
+		struct riso_cursor cur;
+		u32 slot_head;
+		u32 untagged;
+		u32 untagged_wire[RISO_DIRS];
+		u32 sq_used;
+		u32 rd_out;
+		struct ib_send_wr *wr;
+	} mark[RISO_BATCH + 1];
+	u32 num;
+	u32 stride;
+	u32 depth;
+	u32 head;
+	u32 tail;
+	struct riso_cursor cur;
+	u64 seq;
+};
+
+static inline u32 riso_queue_len(const struct riso_queue *q)
+{
+	return q->tail - q->head;
+}
+
+/**
+ * struct riso_quantum - what the arbiter lets a flow post
+ * @chunk: size to cut to, 0 is off
+ * @bytes: wire bytes that may go out; one work request may exceed it
+ * @debt: nothing is measured, all goes
+ */
+struct riso_quantum {
+	u32 chunk;
+	u64 bytes;
+	bool debt;
+};
+
+/**
+ * enum riso_posted - what came of a batch
+ * @RISO_POSTED_ALL: the provider took it
+ * @RISO_POSTED_RETRY: it did not take all, try again at &riso_flow.retry_ns
+ * @RISO_POSTED_REFUSED: it will not take it
+ */
+enum riso_posted {
+	RISO_POSTED_ALL,
+	RISO_POSTED_RETRY,
+	RISO_POSTED_REFUSED,
+};
+
+u64 riso_queue_size(const struct riso_flow *f);
+int riso_queue_alloc(struct riso_flow *f);
+void riso_queue_free(struct riso_flow *f);
+int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now);
+u32 riso_queue_next(const struct riso_flow *f, u32 chunk);
+enum riso_dir riso_queue_dir(const struct riso_flow *f);
+struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
+				  const struct riso_quantum *qt, u64 now,
+				  u32 *wire);
+enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
+				   const struct ib_send_wr *bad_wr, u64 now);
+void riso_queue_drop(struct riso_flow *f);
+void riso_queue_kill(struct riso_flow *f, u64 seq);
+bool riso_queue_ready(struct riso_flow *f, u64 now);
+bool riso_queue_pop(struct riso_flow *f, u64 *wr_id);
+
+#endif /* RISO_QUEUE_H */

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rules that give a flow its class and weight.
+ *
+ * Owns the list of rules. The first rule that matches, in the order in which they
+ * were added, decides; a flow that none matches is of bandwidth class with an equal
+ * share, as in the paper (4.1). A rule that names nothing would match everything,
+ * management included, and is refused.
+ *
+ * The list is under rule_lock, a mutex that is taken inside &riso_dev.mutex. After
+ * a change all flows are judged anew, outside it.
+ */
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/netlink.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "dev.h"
+#include "rule.h"
+
+struct rule {
+	struct list_head list;
+	struct riso_rule_spec spec;
+};
+
+static DEFINE_MUTEX(rule_lock);
+static LIST_HEAD(rules);
+static u32 rule_count;
+static u32 last_id;
+
+static bool matches(const struct riso_rule_spec *r,
+		    const struct riso_identity *who)
+{
+	if (r->dev[0] && strcmp(r->dev, who->dev))
+		return false;
+	if (r->ulp[0] && strcmp(r->ulp, who->ulp))
+		return false;
+	if (r->comm[0] && strcmp(r->comm, who->comm))
+		return false;
+	/* Kernel ULPs belong to no user. */
+	if (r->has_uid && (!who->pid || r->uid != who->uid))
+		return false;
+	if (r->has_peer && (!who->peer_known ||
+			    memcmp(&r->peer, &who->peer, sizeof(r->peer))))
+		return false;
+	return true;
+}
+
+/**
+ * riso_rule_match - find the rule for a flow
+ * @who: what is known of the flow
+ * @out: the rule
+ *
+ * Context: may sleep.
+ * Return: true if there is one.
+ */
+bool riso_rule_match(const struct riso_identity *who,
+		     struct riso_rule_spec *out)
+{
+	struct rule *r;
+	bool found = false;
+
+	mutex_lock(&rule_lock);
+	list_for_each_entry(r, &rules, list) {
+		found = matches(&r->spec, who);
+		if (found) {
+			*out = r->spec;
+			break;
+		}
+	}
+	mutex_unlock(&rule_lock);
+	return found;
+}
+
+/**
+ * riso_rule_add - add a rule behind all others
+ * @spec: the rule; its id does not count
+ * @id: the id that it got
+ * @extack: says what was wrong
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL if it matches on nothing or its class or weight are out of
+ * range; -ENOSPC if there are too many; -ENOMEM.
+ */
+int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
+		  struct netlink_ext_ack *extack)
+{
+	struct rule *r;
+
+	if (!spec->dev[0] && !spec->ulp[0] && !spec->comm[0] &&
+	    !spec->has_uid && !spec->has_peer) {
+		NL_SET_ERR_MSG(extack,
+			       "a rule needs one of dev, ulp, peer, comm, uid");
+		return -EINVAL;
+	}
+	if (spec->class > RISO_CLASS_BANDWIDTH) {
+		NL_SET_ERR_MSG(extack,
+			       "class is latency, throughput or bandwidth");
+		return -EINVAL;
+	}
+	if (spec->weight < RISO_WEIGHT_MIN || spec->weight > RISO_WEIGHT_MAX) {
+		NL_SET_ERR_MSG(extack, "weight is 1 to 10000");
+		return -EINVAL;
+	}
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return -ENOMEM;
+	r->spec = *spec;
+	mutex_lock(&rule_lock);
+	if (rule_count >= RISO_RULES_MAX || last_id == U32_MAX) {
+		mutex_unlock(&rule_lock);
+		kfree(r);
+		NL_SET_ERR_MSG(extack, "there may be 1024 rules at most");
+		return -ENOSPC;
+	}
+	rule_count++;
+	r->spec.id = ++last_id;
+	*id = last_id;
+	list_add_tail(&r->list, &rules);
+	mutex_unlock(&rule_lock);
+	riso_dev_reclassify();
+	return 0;
+}
+
+/**
+ * riso_rule_del - delete a rule
+ * @id: the rule
+ * @extack: says what was wrong
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOENT.
+ */
+int riso_rule_del(u32 id, struct netlink_ext_ack *extack)
+{
+	struct rule *r, *found = NULL;
+
+	mutex_lock(&rule_lock);
+	list_for_each_entry(r, &rules, list) {
+		if (r->spec.id == id) {
+			found = r;
+			list_del(&r->list);
+			rule_count--;
+			break;
+		}
+	}
+	mutex_unlock(&rule_lock);
+	if (!found) {
+		NL_SET_ERR_MSG(extack, "no rule has this id");
+		return -ENOENT;
+	}
+	kfree(found);
+	riso_dev_reclassify();
+	return 0;
+}
+
+/**
+ * riso_rule_next - walk the rules
+ * @id: smallest id that counts
+ * @out: the rule with the smallest id of at least @id
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOENT.
+ */
+int riso_rule_next(u32 id, struct riso_rule_spec *out)
+{
+	int ret = -ENOENT;
+	struct rule *r;
+
+	mutex_lock(&rule_lock);
+	list_for_each_entry(r, &rules, list) {
+		if (r->spec.id >= id) {
+			*out = r->spec;
+			ret = 0;
+			break;
+		}
+	}
+	mutex_unlock(&rule_lock);
+	return ret;
+}
+
+/**
+ * riso_rule_exit - free all rules
+ */
+void riso_rule_exit(void)
+{
+	struct rule *r, *tmp;
+
+	list_for_each_entry_safe(r, tmp, &rules, list)
+		kfree(r);
+}

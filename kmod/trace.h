@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints of system rdma_isolate. Names, fields and their order are documented
+ * and stable; see Documentation/ABI/tracepoints.rst.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM rdma_isolate
+
+#if !defined(RISO_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define RISO_TRACE_H
+
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+#include "dev.h"
+#include "flow.h"
+
+#ifndef RISO_TRACE_DEV_LEN
+#define RISO_TRACE_DEV_LEN 32
+#define riso_trace_dev(to, rd) \
+	strscpy(to, dev_name(&(rd)->ibdev->dev), RISO_TRACE_DEV_LEN)
+#endif
+
+DECLARE_EVENT_CLASS(riso_flow,
+	TP_PROTO(const struct riso_flow *f, u32 reason),
+	TP_ARGS(f, reason),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u32, qpn)
+		__field(u32, class)
+		__field(u32, reason)
+		__array(char, ulp, RISO_ULP_LEN)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, f->rd);
+		__entry->qpn = f->qpn;
+		__entry->class = f->class;
+		__entry->reason = reason;
+		memcpy(__entry->ulp, f->who.ulp, RISO_ULP_LEN);
+	),
+	TP_printk("dev=%s qpn=%u class=%u reason=%u ulp=%s", __entry->dev,
+		  __entry->qpn, __entry->class, __entry->reason, __entry->ulp)
+);
+
+DEFINE_EVENT(riso_flow, flow_create,
+	TP_PROTO(const struct riso_flow *f, u32 reason),
+	TP_ARGS(f, reason)
+);
+
+DEFINE_EVENT(riso_flow, flow_destroy,
+	TP_PROTO(const struct riso_flow *f, u32 reason),
+	TP_ARGS(f, reason)
+);
+
+TRACE_EVENT(wr_queue,
+	TP_PROTO(const struct riso_flow *f, u64 wr_id, u32 opcode, u32 bytes,
+		 u32 held),
+	TP_ARGS(f, wr_id, opcode, bytes, held),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u32, qpn)
+		__field(u32, opcode)
+		__field(u64, wr_id)
+		__field(u32, bytes)
+		__field(u32, held)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, f->rd);
+		__entry->qpn = f->qpn;
+		__entry->opcode = opcode;
+		__entry->wr_id = wr_id;
+		__entry->bytes = bytes;
+		__entry->held = held;
+	),
+	TP_printk("dev=%s qpn=%u opcode=%u wr_id=%llu bytes=%u held=%u",
+		  __entry->dev, __entry->qpn, __entry->opcode, __entry->wr_id,
+		  __entry->bytes, __entry->held)
+);
+
+TRACE_EVENT(wr_split,
+	TP_PROTO(const struct riso_flow *f, u64 wr_seq, u64 wr_id, u32 bytes,
+		 u32 chunk),
+	TP_ARGS(f, wr_seq, wr_id, bytes, chunk),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u32, qpn)
+		__field(u64, wr_seq)
+		__field(u64, wr_id)
+		__field(u32, bytes)
+		__field(u32, chunk)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, f->rd);
+		__entry->qpn = f->qpn;
+		__entry->wr_seq = wr_seq;
+		__entry->wr_id = wr_id;
+		__entry->bytes = bytes;
+		__entry->chunk = chunk;
+	),
+	TP_printk("dev=%s qpn=%u wr_seq=%llu wr_id=%llu bytes=%u chunk=%u",
+		  __entry->dev, __entry->qpn, __entry->wr_seq, __entry->wr_id,
+		  __entry->bytes, __entry->chunk)
+);
+
+TRACE_EVENT(chunk_post,
+	TP_PROTO(const struct riso_flow *f, u64 wr_seq, u32 bytes, u32 dir,
+		 u64 wait_ns),
+	TP_ARGS(f, wr_seq, bytes, dir, wait_ns),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u32, qpn)
+		__field(u64, wr_seq)
+		__field(u32, bytes)
+		__field(u32, dir)
+		__field(u64, wait_ns)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, f->rd);
+		__entry->qpn = f->qpn;
+		__entry->wr_seq = wr_seq;
+		__entry->bytes = bytes;
+		__entry->dir = dir;
+		__entry->wait_ns = wait_ns;
+	),
+	TP_printk("dev=%s qpn=%u wr_seq=%llu bytes=%u dir=%s wait_ns=%llu",
+		  __entry->dev, __entry->qpn, __entry->wr_seq, __entry->bytes,
+		  __entry->dir ? "rx" : "tx", __entry->wait_ns)
+);
+
+TRACE_EVENT(chunk_complete,
+	TP_PROTO(const struct riso_flow *f, u64 wr_seq, u32 bytes),
+	TP_ARGS(f, wr_seq, bytes),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u32, qpn)
+		__field(u64, wr_seq)
+		__field(u32, bytes)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, f->rd);
+		__entry->qpn = f->qpn;
+		__entry->wr_seq = wr_seq;
+		__entry->bytes = bytes;
+	),
+	TP_printk("dev=%s qpn=%u wr_seq=%llu bytes=%u", __entry->dev,
+		  __entry->qpn, __entry->wr_seq, __entry->bytes)
+);
+
+TRACE_EVENT(wr_complete,
+	TP_PROTO(const struct riso_dev *rd, u32 qpn, u64 wr_seq, u64 wr_id,
+		 u32 status),
+	TP_ARGS(rd, qpn, wr_seq, wr_id, status),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u32, qpn)
+		__field(u32, status)
+		__field(u64, wr_seq)
+		__field(u64, wr_id)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, rd);
+		__entry->qpn = qpn;
+		__entry->status = status;
+		__entry->wr_seq = wr_seq;
+		__entry->wr_id = wr_id;
+	),
+	TP_printk("dev=%s qpn=%u status=%u wr_seq=%llu wr_id=%llu",
+		  __entry->dev, __entry->qpn, __entry->status, __entry->wr_seq,
+		  __entry->wr_id)
+);
+
+TRACE_EVENT(token_grant,
+	TP_PROTO(const struct riso_flow *f, u32 dir, u64 bytes),
+	TP_ARGS(f, dir, bytes),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u32, qpn)
+		__field(u32, dir)
+		__field(u64, bytes)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, f->rd);
+		__entry->qpn = f->qpn;
+		__entry->dir = dir;
+		__entry->bytes = bytes;
+	),
+	TP_printk("dev=%s qpn=%u dir=%s bytes=%llu", __entry->dev,
+		  __entry->qpn, __entry->dir ? "rx" : "tx", __entry->bytes)
+);
+
+TRACE_EVENT(throttle,
+	TP_PROTO(const struct riso_flow *f, u32 dir, u64 clock_ns, u64 load),
+	TP_ARGS(f, dir, clock_ns, load),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u32, qpn)
+		__field(u32, dir)
+		__field(u64, clock_ns)
+		__field(u64, load)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, f->rd);
+		__entry->qpn = f->qpn;
+		__entry->dir = dir;
+		__entry->clock_ns = clock_ns;
+		__entry->load = load;
+	),
+	TP_printk("dev=%s qpn=%u dir=%s clock_ns=%llu load=%llu",
+		  __entry->dev, __entry->qpn, __entry->dir ? "rx" : "tx",
+		  __entry->clock_ns, __entry->load)
+);
+
+TRACE_EVENT(budget_update,
+	TP_PROTO(const struct riso_dev *rd),
+	TP_ARGS(rd),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u64, max_rate)
+		__field(u64, max_ops)
+		__field(u64, safe_util)
+		__field(u32, chunk_bytes)
+		__field(u32, inflight_bytes)
+		__field(u32, latency_flows)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, rd);
+		__entry->max_rate = rd->cfg.max_rate;
+		__entry->max_ops = rd->cfg.max_ops;
+		__entry->safe_util = rd->cfg.safe_util;
+		__entry->chunk_bytes = rd->cfg.chunk_bytes;
+		__entry->inflight_bytes = rd->cfg.inflight_bytes;
+		__entry->latency_flows = rd->latency_flows;
+	),
+	TP_printk("dev=%s max_rate=%llu max_ops=%llu safe_util=%llu chunk_bytes=%u inflight_bytes=%u latency_flows=%u",
+		  __entry->dev, __entry->max_rate, __entry->max_ops,
+		  __entry->safe_util, __entry->chunk_bytes,
+		  __entry->inflight_bytes, __entry->latency_flows)
+);
+
+#endif /* RISO_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
