@@ -4,17 +4,18 @@
 # Generate what follows from Documentation/netlink/specs/rdma_isolate.yaml:
 # the uAPI header, the kernel's policies and the tool's words.
 #
-#   KSRC=/usr/src/linux-source-6.12 tools/regen.sh [--check]
+#   KSRC=... tools/regen.sh [--check]
 #
-# KSRC is an unpacked kernel source of 6.12, for its tools/net/ynl, which needs
-# python3-yaml and python3-jsonschema (PYTHON chooses the interpreter).
+# KSRC is an unpacked kernel source of 6.12, for its tools/net/ynl; by default
+# the one that "make" unpacks. That needs python3-yaml and python3-jsonschema
+# (PYTHON chooses the interpreter).
 # --check changes nothing and fails when a file is not as it would be generated.
 
 set -eu -o pipefail
 
 top=$(dirname "$(dirname "$(realpath "$0")")")
 spec=Documentation/netlink/specs/rdma_isolate.yaml
-ksrc=${KSRC:-/usr/src/linux-source-6.12}
+ksrc=${KSRC:-${RISO_CACHE:-/var/cache/rdma_isolate}/ksrc}
 ynl=$ksrc/tools/net/ynl/ynl-gen-c.py
 python=${PYTHON:-/usr/bin/python3}
 check=

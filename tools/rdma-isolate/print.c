@@ -69,6 +69,8 @@ static void print_quoted(FILE *file, const char *val)
 			fprintf(file, "\\%c", *c);
 		else if (*c < 0x20 || *c == 0x7f || !len)
 			fprintf(file, "\\u%04x", *c);
+		else if (*c == 0xc2 && c[1] < 0xa0)
+			fprintf(file, "\\u%04x", c[1]);
 		else
 			fwrite(c, len, 1, file);
 		c += len ?: 1;

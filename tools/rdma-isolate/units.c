@@ -47,11 +47,11 @@ static const struct unit size_units[] = {
 	{ "g", KI * KI * KI },
 	{ "m", KI * KI },
 	{ "k", KI },
+	{ "", 1 },
 	{ "GiB", KI * KI * KI },
 	{ "MiB", KI * KI },
 	{ "KiB", KI },
 	{ "B", 1 },
-	{ "", 1 },
 	{ NULL, 0 },
 };
 
