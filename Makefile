@@ -62,7 +62,7 @@ $(TOOLS:%=tool-%): tool-%:
 	$(MAKE) -C tools/$*
 
 # The tests as they lie in a kernel tree: beside lib.mk and kselftest/.
-selftests: $(if $(wildcard Kbuild),module) tools
+selftests: module tools
 	@mkdir -p $(SELFTESTS_OUT)
 	@find $(SELFTESTS_OUT) -xtype l -delete
 	@cp -rsfT $(CURDIR)/selftests $(SELFTESTS_OUT)
@@ -98,8 +98,9 @@ vm-shell: setup-vm
 # Since BASE= (a commit) only what changed; without it every file.
 style: setup-style
 	@$(KSRC)/scripts/checkpatch.pl --no-tree --strict --quiet \
-		--ignore FILE_PATH_CHANGES,LINUX_VERSION_CODE \
-		$(if $(BASE),-g $(BASE)..HEAD,-f $$(git ls-files '*.c' '*.h' | grep -v _gen))
+		--ignore FILE_PATH_CHANGES,LINUX_VERSION_CODE$(if $(BASE),, \
+		-f $$(git ls-files 'kmod/*.[ch]' 'selftests/*.[ch]' uapi)) \
+		$(if $(BASE),-g $(BASE)..HEAD)
 
 sparse: setup-style links
 	$(KMAKE) C=2 CF="-D__CHECK_ENDIAN__" modules

@@ -215,7 +215,19 @@ static void copy_wr(struct riso_rec *rec, const struct ib_send_wr *wr, u64 now)
 {
 	int i;
 
-	memcpy(&rec->wr, wr, container_size(wr->opcode));
+	switch (container_size(wr->opcode)) {
+	case sizeof(struct ib_rdma_wr):
+		rec->rdma = *rdma_wr(wr);
+		break;
+	case sizeof(struct ib_atomic_wr):
+		rec->atomic = *atomic_wr(wr);
+		break;
+	default:
+		if (wr->opcode == IB_WR_REG_MR)
+			rec->reg = *reg_wr(wr);
+		else
+			rec->wr = *wr;
+	}
 	rec->wr.next = NULL;
 	rec->wr_id = wr->wr_id;
 	rec->send_flags = wr->send_flags;

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 require rdma nvme
-need_module rdma_rxe nvme-rdma nvmet-rdma null_blk sch_netem
+need_module rdma_rxe nvme-rdma nvmet-rdma sch_netem
 trap teardown_all EXIT
 
 tx_bytes()

@@ -15,7 +15,7 @@ top=$(cd "$here/../.." && pwd)
 kvers=()
 name=
 cpus=4
-limit=1200
+limit=
 
 while getopts k:t:c:s: opt; do
 	case $opt in
@@ -48,7 +48,8 @@ for kver in "${kvers[@]}"; do
 	mkdir -p "$out"
 	printf '%s\n' "${tests[@]}" >"$out/planned"
 	echo "# Linux $rel: ${#tests[@]} test files"
-	"$here/boot.sh" -k "$kver" -c "$cpus" -s "$limit" -o "$out" \
+	"$here/boot.sh" -k "$kver" -c "$cpus" -o "$out" \
+		-s "${limit:-$([ "$kver" = debug ] && echo 5400 || echo 1200)}" \
 		"$here/guest.sh" "${tests[@]}" || true
 	results+=("$out")
 done

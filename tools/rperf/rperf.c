@@ -67,6 +67,7 @@ struct params {
 	uint64_t samples;
 	double seconds;
 	uint64_t warmup;
+	uint64_t interval_us;
 	bool json;
 	const char *watch[MAX_WATCH];
 	int nwatch;
@@ -583,8 +584,11 @@ static void run_client(struct end *e, const struct params *p, int fd)
 	start = now_ns();
 	if (p->seconds > 0)
 		end = start + p->seconds * 1e9;
-	while ((!p->samples || result.n < p->samples) && now_ns() < end)
+	while ((!p->samples || result.n < p->samples) && now_ns() < end) {
 		keep(&result, round_trip(e, MSG_PING) / 2);
+		if (p->interval_us)
+			usleep(p->interval_us);
+	}
 	elapsed = now_ns() - start;
 	read_watch(p, after);
 	round_trip(e, MSG_LAST);
@@ -673,6 +677,7 @@ static void usage(FILE *to)
 		"  -s, --size BYTES     of a message (default 16, up to %d)\n"
 		"  -n, --samples N      round trips (default 1000; 0 with --seconds: no limit)\n"
 		"  -t, --seconds SEC    or until that much time has gone by\n"
+		"  -i, --interval USEC  pause between two round trips (default none)\n"
 		"  -w, --warmup N       round trips before the first sample (default 100)\n"
 		"  -W, --watch FILE     read at the first and after the last sample, for -j\n"
 		"  -j, --json           times in nanoseconds, as JSON\n",
@@ -706,6 +711,7 @@ static void parse(int argc, char **argv, struct params *p)
 		{ "size", required_argument, NULL, 's' },
 		{ "samples", required_argument, NULL, 'n' },
 		{ "seconds", required_argument, NULL, 't' },
+		{ "interval", required_argument, NULL, 'i' },
 		{ "warmup", required_argument, NULL, 'w' },
 		{ "watch", required_argument, NULL, 'W' },
 		{ "json", no_argument, NULL, 'j' },
@@ -715,7 +721,7 @@ static void parse(int argc, char **argv, struct params *p)
 	char *end;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "d:g:P:G:p:s:n:t:w:W:jh", options,
+	while ((opt = getopt_long(argc, argv, "d:g:P:G:p:s:n:t:i:w:W:jh", options,
 				  NULL)) != -1) {
 		switch (opt) {
 		case 'd':
@@ -746,6 +752,9 @@ static void parse(int argc, char **argv, struct params *p)
 					optarg);
 				exit(2);
 			}
+			break;
+		case 'i':
+			p->interval_us = number("--interval", optarg, 0, 999999);
 			break;
 		case 'w':
 			p->warmup = number("--warmup", optarg, 0, 100000000);
