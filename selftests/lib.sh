@@ -74,7 +74,7 @@ stage_binary()
 	for prog in "$@"; do
 		prog=$(command -v "$prog") || return
 		cp -L "$prog" "$dir/bin/" || return
-		for lib in $(ldd "$prog" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
+		for lib in $(LD_LIBRARY_PATH= ldd "$prog" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 			cp -Lu "$lib" "$dir/lib/"
 		done
 	done

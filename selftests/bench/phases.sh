@@ -1,0 +1,343 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Runs in the virtual machine, where one instruction takes one nanosecond: the
+# phases of $RISO_PLAN, one JSON line for each in $RISO_OUT/phases.jsonl, from
+# which report.py makes ratios.
+#
+# The probe is rperf between rxe0 and rxe1; the bulk is 1 MB reads by fio from
+# an NVMe target at rxe1, so that what rxe1 sends is shared with one direction
+# of the probe. Each phase is one function phase_NAME. Those without the
+# module come first: a queue pair is managed only when it was created while
+# the module was loaded.
+
+. "$(dirname "$0")/../lib.sh"
+
+LINK=400mbit
+SAFE_UTIL=390mbit
+CHUNK=4k
+PROBES=10000
+PROBES_BESIDE=1000
+SECONDS_BULK=3
+
+BASELINE="alone beside small_reads initiators cpu_bound"
+ISOLATED="loaded enabled isolated control twice_rate small_reads_isolated
+	initiators_equal initiators_3to1 cpu_bound_isolated"
+REPEATED="isolated control twice_rate"
+
+case $RISO_PLAN in
+full)		PLAN="$BASELINE $ISOLATED"; REPEATS=${RISO_REPEATS:-3} ;;
+baseline)	PLAN="$BASELINE"; REPEATS=1 ;;
+demo)		PLAN="alone beside isolated"; REPEATS=1; PROBES=3000 ;;
+*)		PLAN="$RISO_PLAN"; REPEATS=${RISO_REPEATS:-1} ;;
+esac
+
+die()
+{
+	echo "bench: $*" >&2
+	exit 1
+}
+
+# --- what the phases are made of --------------------------------------------
+
+# emit JSON-MEMBERS: one phase's figures
+emit()
+{
+	echo "{\"phase\": \"$PHASE\", \"repeat\": $REPEAT, $1}" \
+		>>"$RISO_OUT/phases.jsonl"
+}
+
+# probe SAMPLES [OPTION]...: rperf's JSON
+probe()
+{
+	rperf --dev rxe0 --peer rxe1 --json --samples "$@" ||
+		die "$PHASE: rperf failed"
+}
+
+# connect NAME HOST-ADDRESS: sets $disk
+connect()
+{
+	disk=$(connect_nvme "$1" 10.0.0.2 "$2") || die "no controller of $1"
+}
+
+sectors_read()
+{
+	awk '{ print $3 }' "/sys/block/${1#/dev/}/stat"
+}
+
+is_reading()
+{
+	[ "$(sectors_read "$1")" -gt "$2" ]
+}
+
+# start_bulk DISK [BLOCK-SIZE]: reads until stop_bulk
+start_bulk()
+{
+	local at
+
+	at=$(sectors_read "$1")
+	fio --name=bulk --filename="$1" --rw=read --bs="${2:-1M}" --iodepth=8 \
+		--ioengine=libaio --direct=1 --time_based --runtime=1d \
+		--thread >"$RISO_OUT/$PHASE-${1#/dev/}.fio" 2>&1 &
+	bulk+=($!)
+	busywait 30 is_reading "$1" $((at + 65536)) ||
+		die "$PHASE: no reads of $1"
+}
+
+stop_bulk()
+{
+	kill -INT "${bulk[@]}"
+	wait "${bulk[@]}"
+	bulk=()
+}
+
+# mb_per_s DISK...: one JSON list of what is read from each, over some seconds
+mb_per_s()
+{
+	local d list= start stop
+	declare -A at
+
+	start=$(date +%s%N)
+	for d in "$@"; do
+		at[$d]=$(sectors_read "$d")
+	done
+	sleep "$SECONDS_BULK"
+	stop=$(date +%s%N)
+	for d in "$@"; do
+		list+="${list:+, }$(awk -v s=$(($(sectors_read "$d") - at[$d])) \
+			-v t=$((stop - start)) \
+			'BEGIN { printf "%.3f", s * 512 * 1000 / t }')"
+	done
+	echo "[$list]"
+}
+
+# probe_beside SAMPLES [OPTION]...: with the bulk read meanwhile
+probe_beside()
+{
+	local json
+
+	start_bulk "$disk"
+	json=$(probe "$@" --warmup 50 --watch "/sys/block/${disk#/dev/}/stat")
+	stop_bulk
+	emit "\"probe\": $json"
+}
+
+# Reads of 4 KB through a second controller, beside bulk and probe.
+small_reads_beside()
+{
+	local bulk_disk=$disk pid
+
+	connect riso1 10.0.0.1
+	start_bulk "$bulk_disk"
+	rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 100000 >/dev/null &
+	pid=$!
+	fio --name=small --filename="$disk" --rw=randread --bs=4k --iodepth=1 \
+		--ioengine=libaio --direct=1 --number_ios="$1" --thread \
+		--output-format=json --output="$RISO_OUT/$PHASE.json" ||
+		die "$PHASE: fio failed"
+	kill "$pid"
+	wait "$pid"
+	stop_bulk
+	emit "\"fio\": \"$PHASE.json\""
+	disconnect_nvme riso1
+	disk=$bulk_disk
+}
+
+# Two initiators, of two addresses: 1 MB reads against 64 KB reads.
+two_initiators()
+{
+	local large=$disk
+
+	connect riso1 10.0.0.3
+	start_bulk "$large" 1M
+	start_bulk "$disk" 64k
+	emit "\"mb_per_s\": $(mb_per_s "$large" "$disk")"
+	stop_bulk
+	disconnect_nvme riso1
+	disk=$large
+}
+
+bulk_alone()
+{
+	start_bulk "$disk"
+	emit "\"mb_per_s\": $(mb_per_s "$disk")"
+	stop_bulk
+}
+
+# --- without the module -----------------------------------------------------
+
+phase_alone()
+{
+	emit "\"probe\": $(probe "$PROBES")"
+}
+
+phase_beside()
+{
+	probe_beside "$PROBES_BESIDE"
+}
+
+phase_small_reads()
+{
+	small_reads_beside 1000
+}
+
+phase_initiators()
+{
+	two_initiators
+}
+
+phase_cpu_bound()
+{
+	set_rate none
+	bulk_alone
+	set_rate "$LINK"
+}
+
+# --- with it ----------------------------------------------------------------
+
+# with_module: loads it once, and connects anew what it is to manage
+with_module()
+{
+	! is_loaded rdma_isolate || return 0
+	disconnect_nvme riso0
+	load_module || die "cannot load the module"
+	connect riso0 10.0.0.1
+}
+
+# shape MAX-RATE SAFE-UTIL: enables the device if it is not
+shape()
+{
+	with_module
+	rdma-isolate dev set dev rxe1 mode enable max-rate "$1" \
+		safe-util "$2" chunk "$CHUNK" || die "cannot enable rxe1"
+	[ -n "${latency_rule:-}" ] ||
+		rdma-isolate rule add dev rxe1 comm rperf class latency ||
+		die "cannot add a rule"
+	latency_rule=1
+}
+
+unshape()
+{
+	rdma-isolate dev set dev rxe1 mode disable || die "cannot disable rxe1"
+}
+
+statistics()
+{
+	rdma-isolate -j statistic show dev rxe1 \
+		>"$RISO_OUT/$PHASE-$REPEAT.stat.json"
+}
+
+phase_loaded()
+{
+	with_module
+	phase_alone
+}
+
+phase_enabled()
+{
+	shape "$LINK" "$SAFE_UTIL"
+	phase_alone
+	unshape
+}
+
+phase_isolated()
+{
+	shape "$LINK" "$SAFE_UTIL"
+	probe_beside "$PROBES"
+	statistics
+	unshape
+}
+
+# The same bulk, shaped because of a latency flow that hardly sends, while the
+# probe goes over another wire: what the one CPU costs.
+phase_control()
+{
+	local pid
+
+	shape "$LINK" "$SAFE_UTIL"
+	rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 100000 \
+		--interval 100000 >/dev/null &
+	pid=$!
+	start_bulk "$disk"
+	emit "\"probe\": $(rperf --dev rxe2 --peer rxe3 --json \
+		--samples "$PROBES" --warmup 50 \
+		--watch "/sys/block/${disk#/dev/}/stat")"
+	stop_bulk
+	kill "$pid"
+	wait "$pid"
+	unshape
+}
+
+# MaxRate set to twice of what the link can do, by mistake.
+phase_twice_rate()
+{
+	shape 800mbit 780mbit
+	probe_beside "$PROBES"
+	statistics
+	unshape
+}
+
+phase_small_reads_isolated()
+{
+	shape "$LINK" "$SAFE_UTIL"
+	small_reads_beside 5000
+	unshape
+}
+
+phase_initiators_equal()
+{
+	shape "$LINK" "$SAFE_UTIL"
+	two_initiators
+	unshape
+}
+
+phase_initiators_3to1()
+{
+	local id
+
+	shape "$LINK" "$SAFE_UTIL"
+	id=$(rdma-isolate -j rule add dev rxe1 peer 10.0.0.1 class bandwidth \
+		weight 300 | grep -o '[0-9]*' | head -n 1)
+	# a rule is for flows that come after it
+	disconnect_nvme riso0
+	connect riso0 10.0.0.1
+	two_initiators
+	rdma-isolate rule delete id "$id"
+	unshape
+	disconnect_nvme riso0
+	connect riso0 10.0.0.1
+}
+
+# No latency flow, and no link slower than the CPU.
+phase_cpu_bound_isolated()
+{
+	set_rate none
+	shape 10gbit 10gbit
+	bulk_alone
+	statistics
+	unshape
+	set_rate "$LINK"
+}
+
+# --- all of them ------------------------------------------------------------
+
+bulk=()
+trap 'kill $(jobs -p) 2>/dev/null; dmesg >"$RISO_OUT/dmesg"' EXIT
+
+setup_rxe_pair 0 "$LINK" && setup_rxe_pair 1 "$LINK" || die "no rxe devices"
+add_address rxe0 10.0.0.3 rxe1 10.0.0.2 || die "no second address"
+NULLB_BACKED=0
+start_nvmet riso0 10.0.0.2 1024 && start_nvmet riso1 10.0.0.2 1024 ||
+	die "no target"
+connect riso0 10.0.0.1
+stage_binary rperf fio awk date sleep
+command -v rdma-isolate >/dev/null && stage_binary rdma-isolate
+
+for PHASE in $PLAN; do
+	n=1
+	case " $REPEATED " in *" $PHASE "*) n=$REPEATS ;; esac
+	for ((REPEAT = 1; REPEAT <= n; REPEAT++)); do
+		echo "# $PHASE $REPEAT"
+		"phase_$PHASE"
+	done
+done

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Makes a table and result.json of the figures that phases.sh left."""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+
+SECTOR = 512
+
+
+class Phases:
+    """Medians over the repeats of a phase; None for one that was not run."""
+
+    def __init__(self, out):
+        self.out = out
+        self.runs = {}
+        lines = out / "phases.jsonl"
+        if lines.exists():
+            for line in lines.read_text().splitlines():
+                run = json.loads(line)
+                self.runs.setdefault(run["phase"], []).append(run)
+
+    def figures(self, phase, get):
+        return [get(run) for run in self.runs.get(phase, [])]
+
+    def median(self, phase, get):
+        values = self.figures(phase, get)
+        return statistics.median(values) if values else None
+
+    def us(self, phase, key):
+        return self.median(phase, lambda r: r["probe"][f"{key}_ns"] / 1000)
+
+    def spread(self, phase, key):
+        values = self.figures(phase, lambda r: r["probe"][f"{key}_ns"] / 1000)
+        return [min(values), max(values)] if values else None
+
+    def storage(self, phase):
+        """MB/s that the disk gave while the probe ran."""
+        return self.median(phase, lambda r: watched(r["probe"]))
+
+    def mb_per_s(self, phase, which):
+        return self.median(phase, lambda r: r["mb_per_s"][which])
+
+    def small_p99(self, phase):
+        return self.median(phase, lambda r: fio_p99(self.out / r["fio"]))
+
+
+def watched(probe):
+    if not probe["watch"]:
+        return 0.0
+    before, after = (int(probe["watch"][0][w].split()[2])
+                     for w in ("before", "after"))
+    return (after - before) * SECTOR / 1e6 / (probe["elapsed_ns"] / 1e9)
+
+
+def fio_p99(path):
+    job = json.loads(path.read_text())["jobs"][0]["read"]
+    return job["clat_ns"]["percentile"]["99.000000"] / 1000
+
+
+def ratio(a, b):
+    return None if a is None or not b else a / b
+
+
+def minus(a, b):
+    return None if a is None or b is None else a - b
+
+
+def rows(p):
+    """What it must show: figure, value, must, aim. A pair is a range."""
+    alone = {k: p.us("alone", k) for k in ("median", "p90", "p99")}
+    beside = {k: p.us("isolated", k) for k in ("median", "p90", "p99")}
+    return [
+        ("median beside / alone",
+         ratio(beside["median"], alone["median"]), 2.2, 1.7),
+        ("99th beside / control's",
+         ratio(beside["p99"], p.us("control", "p99")), 2, 1.3),
+        ("90th beside / alone",
+         ratio(beside["p90"], alone["p90"]), 2.8, 2),
+        ("99th beside / alone",
+         ratio(beside["p99"], alone["p99"]), 4, 2.5),
+        ("99th beside / alone, MaxRate twice the link",
+         ratio(p.us("twice_rate", "p99"), alone["p99"]), 4.5, 2.5),
+        ("storage kept",
+         ratio(p.storage("isolated"), p.storage("beside")),
+         (0.88, None), (0.95, None)),
+        ("99th of 4 KB reads / un-isolated",
+         ratio(p.small_p99("small_reads_isolated"),
+               p.small_p99("small_reads")), 1, 0.2),
+        ("storage kept, no latency flow, CPU-bound",
+         ratio(p.mb_per_s("cpu_bound_isolated", 0),
+               p.mb_per_s("cpu_bound", 0)), (0.95, None), (0.99, None)),
+        ("median added by the module, us",
+         minus(p.us("loaded", "median"), alone["median"]), 0.1, 0),
+        ("median added by an enabled device, us",
+         minus(p.us("enabled", "median"), alone["median"]), 0.2, 0.06),
+        ("two initiators, equal weights",
+         ratio(p.mb_per_s("initiators_equal", 0),
+               p.mb_per_s("initiators_equal", 1)), (0.95, 1.05), None),
+        ("two initiators, weights 3:1",
+         ratio(p.mb_per_s("initiators_3to1", 0),
+               p.mb_per_s("initiators_3to1", 1)), (2.85, 3.15), None),
+    ]
+
+
+def holds(value, bound):
+    low, high = bound if isinstance(bound, tuple) else (None, bound)
+    return ((low is None or value >= low) and (high is None or value <= high))
+
+
+def bound_text(bound):
+    if bound is None:
+        return ""
+    if not isinstance(bound, tuple):
+        return f"<= {bound:g}"
+    low, high = bound
+    return f">= {low:g}" if high is None else f"{low:g}-{high:g}"
+
+
+PROBES = [
+    ("alone", "alone"),
+    ("beside", "beside NVMe-oF"),
+    ("loaded", "alone, module loaded"),
+    ("enabled", "alone, device enabled"),
+    ("isolated", "beside NVMe-oF, isolated"),
+    ("control", "control: on another wire"),
+    ("twice_rate", "isolated, MaxRate twice"),
+]
+
+
+def print_probes(p, result):
+    print(f"{'16-byte probe, half round trip, us':36}"
+          f"{'median':>9}{'90th':>9}{'99th':>9}{'99.9th':>9}{'MB/s':>8}")
+    for phase, title in PROBES:
+        if phase not in p.runs:
+            continue
+        keys = ("median", "p90", "p99", "p99_9")
+        entry = {k: p.us(phase, k) for k in keys}
+        entry["spread"] = {k: p.spread(phase, k) for k in keys}
+        entry["repeats"] = len(p.runs[phase])
+        entry["samples"] = p.runs[phase][0]["probe"]["samples"]
+        entry["storage_mb_per_s"] = p.storage(phase)
+        result["probe_us"][phase] = entry
+        mb = entry["storage_mb_per_s"]
+        print(f"{title:36}" + "".join(f"{entry[k]:9.1f}" for k in keys)
+              + (f"{mb:8.1f}" if mb else ""))
+        if entry["repeats"] > 1:
+            print(f"{'  lowest-highest of %d' % entry['repeats']:36}"
+                  + "".join("{:>9}".format("{:.0f}-{:.0f}".format(
+                      *entry["spread"][k])) for k in keys))
+    print()
+
+
+def print_storage(p, result):
+    named = [("cpu_bound", "1 MB reads, no slow link"),
+             ("cpu_bound_isolated", "1 MB reads, no slow link, isolated"),
+             ("initiators", "two initiators, 1 MB and 64 KB reads"),
+             ("initiators_equal", "the same isolated"),
+             ("initiators_3to1", "the same at weights 3:1")]
+    for phase, title in named:
+        if phase in p.runs:
+            values = p.runs[phase][0]["mb_per_s"]
+            result["storage_mb_per_s"][phase] = values
+            print(f"{title:40}" + "  ".join(f"{v:7.1f}" for v in values)
+                  + "  MB/s")
+    for phase, title in [("small_reads", "4 KB reads beside 1 MB reads"),
+                         ("small_reads_isolated", "the same isolated")]:
+        if phase in p.runs:
+            value = p.small_p99(phase)
+            result["small_reads_p99_us"][phase] = value
+            print(f"{title:40}{value:9.1f} us 99th")
+    print()
+
+
+def print_rows(p, result):
+    if "isolated" in p.runs or "initiators_equal" in p.runs:
+        print(f"{'':46}{'measured':>9}  {'must':10}aim")
+    for title, value, must, aim in rows(p):
+        if value is None:
+            continue
+        verdict = ("aim" if aim is not None and holds(value, aim)
+                   else "ok" if holds(value, must) else "MISSED")
+        result["figures"].append({"figure": title, "value": value,
+                                  "must": must, "aim": aim,
+                                  "verdict": verdict})
+        print(f"{title:46}{value:9.3f}  {bound_text(must):10}"
+              f"{bound_text(aim):10}{verdict}")
+
+
+def print_demo(p):
+    def line(title, phase):
+        median, p99 = p.us(phase, "median"), p.us(phase, "p99")
+        if median is None:
+            return
+        mb, whole = p.storage(phase), p.storage("beside")
+        print(f"{title:40}{median:9.1f}{p99:9.1f}"
+              f"{median / p.us('alone', 'median'):8.1f}x"
+              f"{p99 / p.us('alone', 'p99'):8.1f}x"
+              + (f"{mb:9.1f}{100 * mb / whole:7.0f} %" if mb else ""))
+
+    print(f"{'16-byte message, half round trip':40}{'median':>9}{'99th':>9}"
+          f"{'median':>9}{'99th':>9}{'storage':>9}{'kept':>9}")
+    print(f"{'':40}{'us':>9}{'us':>9}{'/ alone':>9}{'/ alone':>9}{'MB/s':>9}")
+    line("alone", "alone")
+    line("beside NVMe-oF 1 MB reads", "beside")
+    line("the same, isolated", "isolated")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("kernel", "plan", "commit"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("out", type=pathlib.Path)
+    args = parser.parse_args()
+
+    p = Phases(args.out)
+    result = {"kernel": args.kernel, "commit": args.commit,
+              "link": "rxe over veth, netem 400 Mbit/s, MTU 4096",
+              "clock": "1 vCPU, 1 ns per instruction",
+              "probe_us": {}, "storage_mb_per_s": {},
+              "small_reads_p99_us": {}, "figures": []}
+    print(f"Linux {args.kernel}, {args.commit}: {result['link']};"
+          f" {result['clock']}\n")
+    if args.plan == "demo":
+        print_demo(p)
+    else:
+        print_probes(p, result)
+        print_storage(p, result)
+        print_rows(p, result)
+        (args.out / "result.json").write_text(json.dumps(result, indent=1))
+    return 0 if p.runs else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Boots one kernel on an instruction clock and measures in it:
+#
+#   run.sh [-k KVER] [-p PLAN] [-r REPEATS] [-o DIR]
+#
+# PLAN is "full" (the default), "baseline" (no module), "demo", or any phases
+# of phases.sh, as in -p "alone beside isolated". Prints a table, and leaves
+# result.json beside the raw figures in DIR (build/bench/RELEASE-PLAN).
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+kver=6.12
+plan=full
+repeats=
+out=
+
+while getopts k:p:r:o: opt; do
+	case $opt in
+	k)	kver=$OPTARG ;;
+	p)	plan=$OPTARG ;;
+	r)	repeats=$OPTARG ;;
+	o)	out=$OPTARG ;;
+	*)	exit 2 ;;
+	esac
+done
+
+rel=$("$top/tools/kernel.sh" rel "$kver")
+out=${out:-$top/build/bench/$rel-${plan%% *}}
+rm -rf "$out"
+mkdir -p "$out"
+echo "measuring on Linux $rel (about $( [ "$plan" = full ] && echo 15 || echo 3) minutes)" >&2
+
+export RISO_PLAN=$plan RISO_REPEATS=$repeats
+status=0
+"$top/selftests/vm/boot.sh" -k "$kver" -i -s 2400 -o "$out" \
+	"$top/build/$rel/selftests/rdma_isolate/bench/phases.sh" >&2 || status=$?
+"$here/report.py" --kernel "$rel" --plan "$plan" \
+	--commit "$(git -C "$top" describe --always --dirty 2>/dev/null || echo unknown)" \
+	"$out"
+[ "$status" -eq 0 ] || {
+	echo "the measurement did not come to its end (status $status), see $out" >&2
+	exit 1
+}
