@@ -435,6 +435,8 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	f->stale = false;
 	f->debt = false;
 	add_inflight(f, t->dir, wire);
+	if (list_empty(&f->reap))
+		f->cq->out++;
 	list_move_tail(&f->reap, &rd->reap);
 }
 
@@ -443,11 +445,11 @@ static void arm(struct riso_dev *rd, u64 now)
 	u64 when = rd->want_ns;
 
 	rd->want_ns = U64_MAX;
-	if (!rd->held || !rd->running)
+	if ((!rd->held && list_empty(&rd->quiet)) || !rd->running)
 		return;
 	/* Not the clock: a completion is what we wait for. */
-	rd->blocked = when == U64_MAX;
-	if (rd->blocked)
+	rd->blocked = when == U64_MAX || !list_empty(&rd->quiet);
+	if (when == U64_MAX)
 		when = now + clamp_t(u64, rd->chunk_ns / 2, RISO_REAP_MIN_NS,
 				     RISO_REAP_MAX_NS);
 	if (rd->timer_ns <= when)
@@ -539,10 +541,6 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	if (blocked)
 		riso_comp_reap(rd);
 	riso_arb_run(rd);
-	if (!blocked && READ_ONCE(rd->blocked)) {
-		riso_comp_reap(rd);
-		riso_arb_run(rd);
-	}
 	return HRTIMER_NORESTART;
 }
 
@@ -632,6 +630,20 @@ void riso_arb_measure(struct riso_flow *f, u64 posted_ns, u32 wire)
 }
 
 /**
+ * riso_arb_idle - a flow has no slot out any more
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_idle(struct riso_flow *f)
+{
+	if (list_empty(&f->reap))
+		return;
+	list_del_init(&f->reap);
+	f->cq->out--;
+}
+
+/**
  * riso_arb_forget - a flow's posted work requests will not complete
  * @f: the flow
  *
@@ -642,7 +654,7 @@ void riso_arb_forget(struct riso_flow *f)
 	int dir;
 
 	riso_arb_remove(f);
-	list_del_init(&f->reap);
+	riso_arb_idle(f);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		sub_inflight(f, dir, f->inflight[dir]);
 }
@@ -708,6 +720,7 @@ void riso_arb_init(struct riso_dev *rd)
 		rd->arb[dir].tree = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&rd->urgent);
 	INIT_LIST_HEAD(&rd->parked);
+	INIT_LIST_HEAD(&rd->quiet);
 	INIT_LIST_HEAD(&rd->reap);
 	INIT_LIST_HEAD(&rd->managed);
 	init_waitqueue_head(&rd->wait);

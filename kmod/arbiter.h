@@ -113,6 +113,7 @@ void riso_arb_run(struct riso_dev *rd);
 void riso_arb_wake(struct riso_flow *f);
 void riso_arb_remove(struct riso_flow *f);
 void riso_arb_forget(struct riso_flow *f);
+void riso_arb_idle(struct riso_flow *f);
 void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_arb_measure(struct riso_flow *f, u64 posted_ns, u32 wire);
 bool riso_arb_sparse(struct riso_flow *f, u64 now);

@@ -16,7 +16,8 @@
  * works on commands in the thread that polls, for up to a millisecond, and pacing
  * cannot wait for it. What belongs to the ULP goes to a soft list and is the first
  * thing that its next poll finds. The ULP needs no wake-up for that: the provider
- * raised its event when it made the completion.
+ * raised its event when it made the completion, unless the CQ is quiet: then the
+ * reaper wakes the ULP up.
  *
  * Locks: &riso_cq.poll_lock serialises the polls of one CQ and covers the soft
  * list and the zombies; it is held over the provider's poll_cq, with interrupts
@@ -267,7 +268,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	}
 	if (f) {
 		if (s->tail == s->head)
-			list_del_init(&f->reap);
+			riso_arb_idle(f);
 		riso_arb_wake(f);
 	}
 	if (verdict == RISO_HIDE) {
@@ -364,10 +365,28 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc)
 	return n;
 }
 
+/*
+ * May the reaper stand in for the provider's events on this CQ? Only the RDMA core's
+ * own handlers, which just schedule, may be called from where it runs; and nobody
+ * but managed flows may use the CQ, whose completions may wait for a tick.
+ */
+static bool may_be_quiet(const struct riso_cq *c)
+{
+	const struct riso_dev *rd = c->rd;
+
+	return rd->running && rd->was_shaped && c->out && c->cq->wc &&
+	       c->cq->poll_ctx != IB_POLL_DIRECT &&
+	       atomic_read(&c->cq->usecnt) == c->uses;
+}
+
 /**
  * riso_comp_notify - what the ULP's req_notify_cq does
  * @c: the CQ
  * @flags: of the request
+ *
+ * While chunks of this CQ are out, each of their completions would wake the ULP up
+ * for nothing. The reaper polls the CQ at every tick anyway, so the provider is not
+ * asked for an event, and the reaper calls the ULP when there is something for it.
  *
  * Context: any.
  * Return: more than 0 if the ULP asked to be told of, and has, completions that
@@ -375,16 +394,81 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc)
  */
 int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
 {
-	int ret = c->rd->orig.req_notify_cq(c->cq, flags);
+	struct riso_dev *rd = c->rd;
+	bool quiet = false;
 	unsigned long irq;
+	int ret = 0;
 
-	if (ret || !(flags & IB_CQ_REPORT_MISSED_EVENTS))
-		return ret;
-	/* The reaper may be between the provider's queue and the soft list. */
 	spin_lock_irqsave(&c->poll_lock, irq);
-	ret = c->soft_head != c->soft_tail;
+	if (c->soft_head != c->soft_tail) {
+		ret = 1;
+	} else if (!c->quiet && (flags & IB_CQ_NEXT_COMP)) {
+		spin_lock(&rd->lock);
+		c->quiet = may_be_quiet(c);
+		if (c->quiet)
+			list_add_tail(&c->quiet_list, &rd->quiet);
+		spin_unlock(&rd->lock);
+	}
+	quiet = c->quiet;
 	spin_unlock_irqrestore(&c->poll_lock, irq);
-	return ret;
+	if (quiet) {
+		riso_arb_run(rd);
+		return 0;
+	}
+	if (ret && (flags & IB_CQ_REPORT_MISSED_EVENTS))
+		return ret;
+	return rd->orig.req_notify_cq(c->cq, flags);
+}
+
+/* Leave events to the provider again; poll_lock held. True if some were missed. */
+static bool make_loud(struct riso_cq *c)
+{
+	c->quiet = false;
+	spin_lock(&c->rd->lock);
+	list_del_init(&c->quiet_list);
+	spin_unlock(&c->rd->lock);
+	return c->soft_head != c->soft_tail ||
+	       c->rd->orig.req_notify_cq(c->cq, IB_CQ_NEXT_COMP |
+					 IB_CQ_REPORT_MISSED_EVENTS) > 0;
+}
+
+/* Polled: is there something to wake the ULP up for? poll_lock held. */
+static void check_quiet(struct riso_cq *c)
+{
+	bool keep;
+
+	if (!c->quiet)
+		return;
+	spin_lock(&c->rd->lock);
+	keep = c->soft_head == c->soft_tail && may_be_quiet(c);
+	spin_unlock(&c->rd->lock);
+	if (!keep && make_loud(c))
+		c->cq->comp_handler(c->cq, c->cq->cq_context);
+}
+
+/**
+ * riso_comp_use - a flow is managed from now on, or no longer
+ * @f: the flow
+ * @managed: it is
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_comp_use(struct riso_flow *f, bool managed)
+{
+	struct riso_cq *c = f->cq;
+	u32 uses = managed ? 1 + (f->qp->recv_cq == f->qp->send_cq) : 0;
+	unsigned long flags;
+
+	if (!c)
+		return;
+	spin_lock_irqsave(&c->poll_lock, flags);
+	spin_lock(&f->rd->lock);
+	c->uses += uses - f->cq_uses;
+	f->cq_uses = uses;
+	spin_unlock(&f->rd->lock);
+	/* Once no managed flow is left the CQ may go at any time. */
+	check_quiet(c);
+	spin_unlock_irqrestore(&c->poll_lock, flags);
 }
 
 static u32 soft_room(const struct riso_cq *c)
@@ -406,6 +490,8 @@ static void reap_cq(struct riso_cq *c)
 		if (got > 0)
 			atomic_long_add(got, &c->rd->reaped);
 	}
+	if (!c->dead)
+		check_quiet(c);
 	spin_unlock(&c->poll_lock);
 }
 
@@ -421,20 +507,30 @@ void riso_comp_reap(struct riso_dev *rd)
 {
 	struct riso_cq *cqs[RISO_REAP_CQS];
 	struct riso_flow *f;
+	struct riso_cq *c;
 	unsigned long flags;
 	int n = 0;
 	int i;
 
 	rcu_read_lock();
 	spin_lock_irqsave(&rd->lock, flags);
+	/* Should there be more than fit, they take turns. */
+	for (; n < RISO_REAP_CQS; n++) {
+		c = list_first_entry_or_null(&rd->quiet, struct riso_cq,
+					     quiet_list);
+		if (!c || (n && c == cqs[0]))
+			break;
+		cqs[n] = c;
+		list_move_tail(&c->quiet_list, &rd->quiet);
+	}
 	list_for_each_entry(f, &rd->reap, reap) {
+		if (n == RISO_REAP_CQS)
+			break;
 		for (i = 0; i < n; i++)
 			if (cqs[i] == f->cq)
 				break;
 		if (i == n)
 			cqs[n++] = f->cq;
-		if (n == RISO_REAP_CQS)
-			break;
 	}
 	spin_unlock_irqrestore(&rd->lock, flags);
 	local_irq_save(flags);
@@ -522,6 +618,7 @@ static struct riso_cq *add_cq(struct riso_dev *rd, struct ib_cq *cq, u32 room)
 	c->room = room;
 	spin_lock_init(&c->poll_lock);
 	INIT_LIST_HEAD(&c->zombies);
+	INIT_LIST_HEAD(&c->quiet_list);
 	hash_add_rcu(rd->cqs, &c->hash, (unsigned long)cq);
 	return c;
 }

@@ -99,6 +99,7 @@ struct riso_slots {
  * @rd: its device
  * @cq: the CQ
  * @room: CQEs that may still be reserved, if the CQ is private
+ * @quiet_list: in &riso_dev.quiet while @quiet
  * @poll_lock: one poller at a time, so that what the reaper took is delivered
  *	before what came after it; outside &riso_dev.lock; held over the
  *	provider's poll_cq, never over a post; the reaper only tries it
@@ -108,6 +109,9 @@ struct riso_slots {
  * @wc: room for the reaper
  * @zombies: tags of destroyed QPs whose CQEs may still be in the CQ
  * @dead: the CQ is being destroyed, the reaper keeps off
+ * @quiet: the ULP wants an event; the reaper stands in for the provider
+ * @out: flows with slots unretired, under &riso_dev.lock
+ * @uses: how often managed flows use the CQ, under &riso_dev.lock
  */
 struct riso_cq {
 	struct hlist_node hash;
@@ -115,6 +119,10 @@ struct riso_cq {
 	struct ib_cq *cq;
 	u32 room;
 	bool dead;
+	bool quiet;
+	u32 out;
+	u32 uses;
+	struct list_head quiet_list;
 	spinlock_t poll_lock;
 	struct ib_wc *soft;
 	u32 soft_head;
@@ -137,6 +145,7 @@ void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire);
 int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc);
 int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags);
 void riso_comp_reap(struct riso_dev *rd);
+void riso_comp_use(struct riso_flow *f, bool managed);
 void riso_comp_refuse(struct work_struct *work);
 bool riso_comp_idle(struct riso_dev *rd);
 void riso_comp_forget(struct riso_dev *rd);

@@ -127,6 +127,7 @@ struct riso_observed {
  * @arb: one arbiter for each direction
  * @urgent: flows that post as debt
  * @parked: flows whose provider queue was full
+ * @quiet: CQs whose owners the reaper wakes up
  * @reap: flows with slots unretired, the one that posted longest ago first
  * @managed: flows that have a queue
  * @wait: for a flow that is posting to have done
@@ -168,6 +169,7 @@ struct riso_dev {
 	struct riso_arb arb[RISO_DIRS];
 	struct list_head urgent;
 	struct list_head parked;
+	struct list_head quiet;
 	struct list_head reap;
 	struct list_head managed;
 	wait_queue_head_t wait;

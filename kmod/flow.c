@@ -257,6 +257,7 @@ static void update(struct riso_flow *f)
 	WRITE_ONCE(f->mode, mode);
 	riso_arb_wake(f);
 	spin_unlock_irq(&rd->lock);
+	riso_comp_use(f, mode == RISO_FLOW_MANAGED);
 	if (mode == RISO_FLOW_DRAIN)
 		riso_dev_settle(rd);
 	count_latency(f, f->class == RISO_CLASS_LATENCY &&
@@ -472,6 +473,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 		spin_unlock_irq(&rd->lock);
 		make_bare(f);
 	}
+	riso_comp_use(f, false);
 	riso_comp_abandon(f);
 	riso_comp_release(f);
 	count_latency(f, false);

@@ -54,6 +54,7 @@ struct riso_flow {
 	struct riso_group *group;
 	struct riso_cq *cq;		/* shadow of the send CQ */
 	u32 cq_room;			/* CQEs reserved there */
+	u32 cq_uses;			/* its part of riso_cq.uses */
 	bool no_memory;
 	bool counted;			/* as a latency flow */
 
