@@ -271,13 +271,19 @@ nvme_is_live()
 }
 
 # connect_nvme NAME ADDRESS HOST-ADDRESS [PORT [QUEUES]]: prints the block
-# device
+# device. Each address is a host of its own, name and id.
 connect_nvme()
 {
-	local ctrl
+	local ctrl id
+
+	id=00000000-0000-4000-8000-$(echo "$3" | tr -d .)
+	while [ ${#id} -lt 36 ]; do
+		id+=0
+	done
 
 	nvme connect -t rdma -n "$1" -a "$2" -w "$3" -s "${4:-4420}" \
-		-i "${5:-1}" -q "nqn.2014-08.org.nvmexpress:$3" >&2 || return
+		-i "${5:-1}" -q "nqn.2014-08.org.nvmexpress:$3" -I "$id" >&2 ||
+		return
 	ctrl=$(nvme_ctrl "$1" "$3")
 	busywait 30 nvme_is_live "$ctrl" || return
 	echo "/dev/${ctrl}n1"

@@ -211,7 +211,8 @@ shape()
 	rdma-isolate dev set dev rxe1 mode enable max-rate "$1" \
 		safe-util "$2" chunk "$CHUNK" || die "cannot enable rxe1"
 	[ -n "${latency_rule:-}" ] ||
-		rdma-isolate rule add dev rxe1 comm rperf class latency ||
+		rdma-isolate rule add dev rxe1 comm rperf class latency \
+			>/dev/null ||
 		die "cannot add a rule"
 	latency_rule=1
 }

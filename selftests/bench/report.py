@@ -156,10 +156,10 @@ def print_probes(p, result):
 
 def print_storage(p, result):
     named = [("cpu_bound", "1 MB reads, no slow link"),
-             ("cpu_bound_isolated", "1 MB reads, no slow link, isolated"),
+             ("cpu_bound_isolated", "  isolated"),
              ("initiators", "two initiators, 1 MB and 64 KB reads"),
-             ("initiators_equal", "the same isolated"),
-             ("initiators_3to1", "the same at weights 3:1")]
+             ("initiators_equal", "  isolated, equal weights"),
+             ("initiators_3to1", "  isolated, weights 3:1")]
     for phase, title in named:
         if phase in p.runs:
             values = p.runs[phase][0]["mb_per_s"]
@@ -167,7 +167,7 @@ def print_storage(p, result):
             print(f"{title:40}" + "  ".join(f"{v:7.1f}" for v in values)
                   + "  MB/s")
     for phase, title in [("small_reads", "4 KB reads beside 1 MB reads"),
-                         ("small_reads_isolated", "the same isolated")]:
+                         ("small_reads_isolated", "  isolated")]:
         if phase in p.runs:
             value = p.small_p99(phase)
             result["small_reads_p99_us"][phase] = value

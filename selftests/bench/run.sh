@@ -31,11 +31,11 @@ rel=$("$top/tools/kernel.sh" rel "$kver")
 out=${out:-$top/build/bench/$rel-${plan%% *}}
 rm -rf "$out"
 mkdir -p "$out"
-echo "measuring on Linux $rel (about $( [ "$plan" = full ] && echo 15 || echo 3) minutes)" >&2
+echo "measuring on Linux $rel, some minutes" >&2
 
 export RISO_PLAN=$plan RISO_REPEATS=$repeats
 status=0
-"$top/selftests/vm/boot.sh" -k "$kver" -i -s 2400 -o "$out" \
+"$top/selftests/vm/boot.sh" -k "$kver" -i -s 3600 -o "$out" \
 	"$top/build/$rel/selftests/rdma_isolate/bench/phases.sh" >&2 || status=$?
 "$here/report.py" --kernel "$rel" --plan "$plan" \
 	--commit "$(git -C "$top" describe --always --dirty 2>/dev/null || echo unknown)" \
