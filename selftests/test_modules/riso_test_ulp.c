@@ -189,6 +189,7 @@ struct rt_cq {
 	struct work_struct work;
 	struct tasklet_struct tasklet;
 	struct ib_wc wc[RT_MAX_BATCH];
+	bool has_saved;
 	struct ib_wc saved;
 	struct rt_rec *saved_rec;
 };
@@ -263,6 +264,7 @@ struct rt_conf {
 enum rt_verify {
 	RT_VERIFY_ALL,		/* every request was carried out */
 	RT_VERIFY_PREFIX,	/* those that succeeded and some way beyond */
+	RT_VERIFY_NONE,		/* nobody can tell */
 };
 
 struct rt_ctx {
@@ -283,11 +285,13 @@ struct rt_ctx {
 	struct rt_rec *recs;
 	atomic_t nrecs;
 	atomic_t ncomp;
+	atomic_t nmut;
 	atomic64_t bytes;
 	unsigned long timeout;
 	bool failed;
 	bool quiet;		/* being torn down: nobody posts */
 	enum rt_verify verify;
+	bool fails_here;	/* the peer does not see the request that fails */
 	spinlock_t log_lock;	/* the log below */
 	u32 log_len;
 	char log[RT_LOG_SIZE];
@@ -584,9 +588,9 @@ static void rt_mutate(struct rt_cq *cq, struct rt_lane *lane,
 	struct ib_wc wc = *orig;
 	bool now;
 
-	/* the third completion of those that carry data */
-	now = atomic_inc_return(&ctx->ncomp) == 3;
-	if (!now && !cq->saved_rec && !cq->saved.wr_id) {
+	/* the first two belong to the registrations */
+	now = atomic_inc_return(&ctx->nmut) == 3;
+	if (!now && !cq->has_saved) {
 		rt_account(lane, rec, &wc);
 		return;
 	}
@@ -609,13 +613,13 @@ static void rt_mutate(struct rt_cq *cq, struct rt_lane *lane,
 		if (now) {
 			cq->saved = wc;
 			cq->saved_rec = rec;
+			cq->has_saved = true;
 			return;
 		}
 		rt_account(lane, rec, &wc);
 		wc = cq->saved;
 		rec = cq->saved_rec;
-		cq->saved_rec = NULL;
-		cq->saved.wr_id = 0;
+		cq->has_saved = false;
 		break;
 	default:
 		break;
@@ -626,12 +630,12 @@ static void rt_mutate(struct rt_cq *cq, struct rt_lane *lane,
 static void rt_complete(struct rt_cq *cq, struct rt_lane *lane,
 			struct rt_rec *rec, const struct ib_wc *wc)
 {
+	atomic_inc(&lane->ctx->ncomp);
 	if (lane->ctx->arg.mutate > RT_MUT_GUARD && !lane->recv &&
 	    lane->qp->ep == &lane->ctx->a && !READ_ONCE(lane->ctx->quiet)) {
 		rt_mutate(cq, lane, rec, wc);
 		return;
 	}
-	atomic_inc(&lane->ctx->ncomp);
 	rt_account(lane, rec, wc);
 }
 
@@ -1231,9 +1235,11 @@ static size_t rt_same(const u8 *a, const u8 *b, size_t len)
 /*
  * A request that did not succeed may have moved its first bytes, if all
  * before it moved all of theirs. Take what was moved over into the model.
+ * @open tells whether that is still so, for data that come and that go.
  */
-static void rt_replay_prefix(struct rt_rec *rec, bool *open)
+static void rt_replay_prefix(struct rt_rec *rec, bool open[2])
 {
+	bool in = rt_to_local(rec);
 	const struct rt_op *op = &rec->op;
 	u32 pos, run, same = 0, moved = 0;
 	void *dst, *src, *was;
@@ -1245,7 +1251,7 @@ static void rt_replay_prefix(struct rt_rec *rec, bool *open)
 		if (same < run)
 			break;
 	}
-	if (!*open)
+	if (!open[in])
 		moved = 0;
 	/* what lies behind the MR must not change */
 	if (op->reach)
@@ -1255,8 +1261,11 @@ static void rt_replay_prefix(struct rt_rec *rec, bool *open)
 		run = min(run, moved - pos);
 		memcpy(was, src, run);
 	}
-	if (moved < op->len)
-		*open = false;
+	if (moved == op->len)
+		return;
+	open[in] = false;
+	if (!rec->lane->ctx->fails_here)
+		open[!in] = false;
 }
 
 static void rt_compare(struct rt_ctx *ctx, struct rt_ep *ep, const char *name)
@@ -1277,8 +1286,11 @@ static void rt_compare(struct rt_ctx *ctx, struct rt_ep *ep, const char *name)
 static void rt_verify(struct rt_ctx *ctx)
 {
 	int n = min(atomic_read(&ctx->nrecs), RT_MAX_RECS);
-	bool open = true;
+	bool open[2] = { true, true };
 	int i;
+
+	if (ctx->verify == RT_VERIFY_NONE)
+		return;
 
 	if (ctx->arg.mutate == RT_MUT_BYTE || ctx->arg.mutate == RT_MUT_GUARD) {
 		u32 off = ctx->arg.mutate == RT_MUT_BYTE ? RT_BASE :
@@ -1296,7 +1308,7 @@ static void rt_verify(struct rt_ctx *ctx)
 		    rec->status == IB_WC_SUCCESS)
 			rt_replay(rec);
 		else
-			rt_replay_prefix(rec, &open);
+			rt_replay_prefix(rec, open);
 	}
 	rt_compare(ctx, &ctx->a, "a");
 	rt_compare(ctx, &ctx->b, "b");
@@ -1404,14 +1416,14 @@ static int rt_modify(struct rt_ctx *ctx, struct rt_qp *qp,
 }
 
 /* Both ends, one state after the other. */
-static int rt_raise(struct rt_ctx *ctx, u32 i, enum ib_qp_state to)
+static int rt_raise(struct rt_ctx *ctx, struct rt_qp *qa, struct rt_qp *qb,
+		    enum ib_qp_state to)
 {
 	enum ib_qp_state state;
 	int err;
 
 	for (state = IB_QPS_INIT; state <= to; state++) {
-		err = rt_modify(ctx, &ctx->qa[i], state) ? :
-		      rt_modify(ctx, &ctx->qb[i], state);
+		err = rt_modify(ctx, qa, state) ? : rt_modify(ctx, qb, state);
 		if (err)
 			return err;
 	}
@@ -1598,7 +1610,8 @@ static int rt_connect(struct rt_ctx *ctx)
 	err = rt_create_side(ctx, &ctx->a, ctx->qa, ctx->qb, &ctx->srq_a) ? :
 	      rt_create_side(ctx, &ctx->b, ctx->qb, ctx->qa, &ctx->srq_b);
 	for (i = 0; !err && i < ctx->conf.pairs; i++)
-		err = rt_raise(ctx, i, ctx->conf.state);
+		err = rt_raise(ctx, &ctx->qa[i], &ctx->qb[i],
+			       ctx->conf.state);
 	if (err || ctx->conf.state != IB_QPS_RTS)
 		return err;
 
@@ -1780,6 +1793,11 @@ static u32 rt_place(u32 i, u32 n, u32 len)
 	u32 step = len + RT_MAX_SGE * RT_GAP + 37;
 
 	return RT_BASE + i * min(step, room / max(n, 1U));
+}
+
+static bool rt_overlap(u32 n, u32 len)
+{
+	return rt_place(1, n, len) - RT_BASE < len;
 }
 
 static bool rt_is_signaled(struct rt_ctx *ctx, u32 i, u32 n)
@@ -2119,10 +2137,14 @@ static void rt_check_announced(struct rt_lane *lane)
 static int rt_case_announce(struct rt_ctx *ctx)
 {
 	u32 i, n;
-	int err = rt_connect(ctx);
+	int err;
 
 	ctx->arg.count = min(ctx->arg.count ? : 8, ctx->arg.depth / 2);
 	n = ctx->arg.count;
+	/* the next message may come before the handler runs */
+	if (rt_overlap(n, ctx->arg.len))
+		return -EINVAL;
+	err = rt_connect(ctx);
 	ctx->qb[0].recv->next = rt_check_announced;
 	for (i = 0; !err && i < n; i++) {
 		struct rt_op write = rt_message(ctx, IB_WR_RDMA_WRITE, i, n,
@@ -2194,8 +2216,7 @@ static int rt_run_failing(struct rt_ctx *ctx, struct rt_op *bad,
 	ops[1].flags = ctx->arg.signal == 1 ? IB_SEND_SIGNALED : 0;
 	if (!rt_by_wr_id(ctx->arg.cq))
 		ops[5].hidden = !(ops[5].flags & IB_SEND_SIGNALED);
-	return rt_post_chain(ctx->qa[0].send, ops, n, NULL) ? :
-	       rt_wait_flush(ctx->qa[0].send);
+	return rt_post_chain(ctx->qa[0].send, ops, n, NULL);
 }
 
 /* The peer has registered only the first half of what is read or written. */
@@ -2214,7 +2235,8 @@ static int rt_case_remacc(struct rt_ctx *ctx)
 	op.expect = RT_EXP_STATUS;
 	op.status = IB_WC_REM_ACCESS_ERR;
 	return rt_reg(ctx->qb[0].send, op.rmr) ? :
-	       rt_run_failing(ctx, &op, RT_EXP_OK);
+	       rt_run_failing(ctx, &op, RT_EXP_OK) ? :
+	       rt_wait_flush(ctx->qa[0].send);
 }
 
 /* The last SGE has a key that does not exist. */
@@ -2223,10 +2245,17 @@ static int rt_case_locprot(struct rt_ctx *ctx)
 	struct rt_op op = rt_message(ctx, rt_opcode(ctx), 1, 16, ctx->arg.len);
 	int err = rt_connect(ctx);
 
+	ctx->fails_here = true;
 	op.nsge = 4;
 	op.bad_lkey = true;
 	op.expect = RT_EXP_ERROR;
-	return err ? : rt_run_failing(ctx, &op, RT_EXP_ANY);
+	err = err ? : rt_run_failing(ctx, &op, RT_EXP_ANY);
+	if (err)
+		return err;
+	/* rxe of Linux 6.1 flushes nothing before it is told to */
+	wait_event_timeout(rt_wq, rt_all_done(ctx->qa[0].send), HZ);
+	return rt_modify(ctx, &ctx->qa[0], IB_QPS_ERR) ? :
+	       rt_wait_flush(ctx->qa[0].send);
 }
 
 /* A SEND that finds no receive, behind and before large requests. */
@@ -2239,7 +2268,8 @@ static int rt_case_rnr(struct rt_ctx *ctx)
 	op.expect = RT_EXP_STATUS;
 	op.status = IB_WC_RNR_RETRY_EXC_ERR;
 	err = rt_connect(ctx);
-	return err ? : rt_run_failing(ctx, &op, RT_EXP_OK);
+	return err ? : rt_run_failing(ctx, &op, RT_EXP_OK) ? :
+		       rt_wait_flush(ctx->qa[0].send);
 }
 
 /*
@@ -2254,7 +2284,7 @@ static int rt_post_many(struct rt_ctx *ctx, enum ib_wc_status status)
 	int err = 0;
 
 	/* what came over can be told only if they do not overlap */
-	if (rt_place(1, n, ctx->arg.len) - RT_BASE < ctx->arg.len)
+	if (rt_overlap(n, ctx->arg.len))
 		return -EINVAL;
 	ctx->verify = RT_VERIFY_PREFIX;
 	for (i = 0; !err && i < n; i++) {
@@ -2297,28 +2327,33 @@ static int rt_case_err(struct rt_ctx *ctx)
 	       rt_wait_flush(ctx->qa[0].send);
 }
 
-/* Reset with messages waiting, then connected again and used. */
+/*
+ * Reset with messages waiting, then connected to another QP and used. Some of
+ * the old messages may still be on their way to the old one.
+ */
 static int rt_case_reset(struct rt_ctx *ctx)
 {
-	struct rt_qp *qa = &ctx->qa[0], *qb = &ctx->qb[0];
+	struct rt_qp *qa = &ctx->qa[0], *qb = &ctx->qb[1];
 	struct rt_op op;
 	int err;
 
+	ctx->conf.pairs = 2;
 	err = rt_connect(ctx) ? : rt_post_many(ctx, 0) ? :
 	      rt_modify(ctx, qa, IB_QPS_RESET) ? :
 	      rt_modify(ctx, qb, IB_QPS_RESET);
 	if (err)
 		return err;
+	qa->peer = qb;
+	qb->peer = qa;
 	qa->psn += SZ_1M;
-	qb->psn += SZ_1M;
 	qa->send = rt_add_lane(ctx, qa, false);
 	if (!qa->send)
 		return -ENOMEM;
 	op = rt_message(ctx, rt_opcode(ctx), 0, 1, ctx->arg.len);
 	op.roff = RT_BUF_SIZE - RT_BASE - op.len;
 	op.loff = op.roff;
-	return rt_raise(ctx, 0, IB_QPS_RTS) ? : rt_post(qa->send, &op) ? :
-	       rt_wait_lane(qa->send);
+	return rt_raise(ctx, qa, qb, IB_QPS_RTS) ? :
+	       rt_post(qa->send, &op) ? : rt_wait_lane(qa->send);
 }
 
 static int rt_case_destroy(struct rt_ctx *ctx)
@@ -2532,12 +2567,14 @@ static void rt_repost(struct rt_lane *lane)
 		return;
 	op = rt_lane_op(lane, lane->step, lane->left--);
 	op.flags = IB_SEND_SIGNALED;
+	op.expect = lane->ctx->verify == RT_VERIFY_NONE ? RT_EXP_ANY :
+							   RT_EXP_OK;
 	rt_post(lane, &op);
 }
 
-static int rt_case_repost(struct rt_ctx *ctx)
+static int rt_start_repost(struct rt_ctx *ctx, u32 count)
 {
-	u32 i, n, first, count = ctx->arg.count ? : 64;
+	u32 i, n, first;
 	int err;
 
 	ctx->conf.pairs = clamp_t(u32, ctx->arg.qps, 1, RT_MAX_QPS);
@@ -2557,15 +2594,51 @@ static int rt_case_repost(struct rt_ctx *ctx)
 	}
 	for (i = first; !err && i < ctx->nlanes; i++)
 		rt_repost(ctx->lanes[i]);
-	for (i = first; !err && i < ctx->nlanes; i++) {
+	return err;
+}
+
+static int rt_case_repost(struct rt_ctx *ctx)
+{
+	u32 i, count = ctx->arg.count ? : 64;
+	int err = rt_start_repost(ctx, count);
+
+	for (i = 0; !err && i < ctx->nlanes; i++) {
 		struct rt_lane *lane = ctx->lanes[i];
 
-		if (rt_wait(ctx, READ_ONCE(lane->nsig_done) == count))
+		if (!lane->next ||
+		    rt_wait(ctx, READ_ONCE(lane->nsig_done) == count))
 			continue;
 		err = -ETIMEDOUT;
 		rt_fail(ctx, "lane %u: %u of %u completions came", lane->id,
 			lane->nsig_done, count);
 	}
+	return err;
+}
+
+/* To ERR, while completion handlers go on posting. */
+static int rt_case_errpost(struct rt_ctx *ctx)
+{
+	struct rt_lane *lane;
+	u32 i;
+	int err;
+
+	ctx->verify = RT_VERIFY_NONE;
+	err = rt_start_repost(ctx, RT_MAX_RECS / 16);
+	if (err)
+		return err;
+	lane = ctx->lanes[ctx->nlanes - 1];
+	if (!rt_wait(ctx, READ_ONCE(lane->nsig_done) > ctx->arg.after))
+		return -ETIMEDOUT;
+	for (i = 0; !err && i < ctx->conf.pairs; i++)
+		err = rt_modify(ctx, &ctx->qa[i], IB_QPS_ERR);
+	/* each lane ends with a request that was flushed */
+	for (i = 0; !err && i < ctx->nlanes; i++) {
+		lane = ctx->lanes[i];
+		if (lane->next && !rt_wait(ctx, READ_ONCE(lane->flushing)))
+			err = -ETIMEDOUT;
+	}
+	if (err)
+		rt_fail(ctx, "lane %u: nothing was flushed", lane->id);
 	return err;
 }
 
@@ -2725,6 +2798,7 @@ static const struct rt_case rt_cases[] = {
 	{ "overpost", rt_case_overpost, "more than the queue holds" },
 	{ "cpus", rt_case_cpus, "threads on several CPUs, QPs" },
 	{ "repost", rt_case_repost, "posts from completion handlers" },
+	{ "errpost", rt_case_errpost, "modify to ERR meanwhile" },
 	{ "hardirq", rt_case_hardirq, "posts from hard interrupts" },
 	{ "onecq", rt_case_onecq, "several QPs on one CQ, both ways" },
 	{ "srq", rt_case_srq, "a shared receive queue" },
