@@ -279,6 +279,8 @@ void riso_arb_wake(struct riso_flow *f)
 	if (f->flush || f->mode == RISO_FLOW_DRAIN || f->debt) {
 		where = RISO_PLACE_URGENT;
 	} else if (!flow_fits(f, dir, riso_queue_next(f, rd->cfg.chunk_bytes))) {
+		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
+		trace_throttle(f, dir, 0, f->inflight[dir], flow_limit(f, dir));
 		riso_arb_remove(f);
 		return;
 	}
@@ -345,7 +347,8 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		if (a->next > now + ahead) {
 			rd->want_ns = min(rd->want_ns, a->next - ahead / 2);
 			rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
-			trace_throttle(t->f, dir, a->next - now, a->load);
+			trace_throttle(t->f, dir, a->next - now,
+				       t->f->inflight[dir], 0);
 			return false;
 		}
 		t->qt.chunk = rd->cfg.chunk_bytes;
@@ -358,7 +361,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 	need = riso_queue_next(t->f, t->qt.chunk);
 	if (limit != U64_MAX && window_full(rd, dir, limit, need, now)) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
-		trace_throttle(t->f, dir, 0, a->load);
+		trace_throttle(t->f, dir, 0, a->load, limit);
 		return false;
 	}
 	t->qt.bytes = min(t->qt.bytes, limit - min(limit, a->load));
@@ -440,6 +443,27 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	list_move_tail(&f->reap, &rd->reap);
 }
 
+/* When to look for a completion: when the oldest is due, then ever less often. */
+static u64 next_reap(struct riso_dev *rd, u64 now)
+{
+	const struct riso_flow *f = list_first_entry_or_null(&rd->reap,
+							     struct riso_flow,
+							     reap);
+	const struct riso_slot *slot = f ? riso_comp_oldest(f->slots) : NULL;
+	u64 due;
+
+	if (!slot || f->rtt_min == U64_MAX)
+		return now + RISO_REAP_MIN_NS;
+	due = slot->posted_ns + f->rtt_min +
+	      time_of(slot->wire[RISO_TX] + slot->wire[RISO_RX],
+		      rd->cfg.max_rate);
+	if (due > now)
+		return clamp_t(u64, due, now + RISO_REAP_MIN_NS,
+			       now + RISO_REAP_MAX_NS);
+	return now + clamp_t(u64, (now - due) / 4, RISO_REAP_MIN_NS,
+			     RISO_REAP_MAX_NS);
+}
+
 static void arm(struct riso_dev *rd, u64 now)
 {
 	u64 when = rd->want_ns;
@@ -450,8 +474,7 @@ static void arm(struct riso_dev *rd, u64 now)
 	/* Not the clock: a completion is what we wait for. */
 	rd->blocked = when == U64_MAX || !list_empty(&rd->quiet);
 	if (when == U64_MAX)
-		when = now + clamp_t(u64, rd->chunk_ns / 2, RISO_REAP_MIN_NS,
-				     RISO_REAP_MAX_NS);
+		when = next_reap(rd, now);
 	if (rd->timer_ns <= when)
 		return;
 	rd->timer_ns = when;

@@ -156,6 +156,18 @@ static struct riso_slot *slot_at(const struct riso_slots *s, u32 pos)
 }
 
 /**
+ * riso_comp_oldest - the slot that should complete next
+ * @s: slots of a flow
+ *
+ * Context: under &riso_dev.lock.
+ * Return: the slot or NULL.
+ */
+struct riso_slot *riso_comp_oldest(const struct riso_slots *s)
+{
+	return s->head == s->tail ? NULL : slot_at(s, s->tail);
+}
+
+/**
  * riso_comp_tag - take the next slot
  * @s: slots of a flow, with one free
  *

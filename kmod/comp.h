@@ -140,6 +140,7 @@ void riso_comp_release(struct riso_flow *f);
 int riso_comp_alloc(struct riso_flow *f);
 void riso_comp_free(struct riso_flow *f);
 void riso_comp_abandon(struct riso_flow *f);
+struct riso_slot *riso_comp_oldest(const struct riso_slots *s);
 struct riso_slot *riso_comp_tag(struct riso_slots *s);
 void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire);
 int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc);

@@ -189,25 +189,28 @@ TRACE_EVENT(token_grant,
 );
 
 TRACE_EVENT(throttle,
-	TP_PROTO(const struct riso_flow *f, u32 dir, u64 clock_ns, u64 load),
-	TP_ARGS(f, dir, clock_ns, load),
+	TP_PROTO(const struct riso_flow *f, u32 dir, u64 clock_ns, u64 inflight,
+		 u64 limit),
+	TP_ARGS(f, dir, clock_ns, inflight, limit),
 	TP_STRUCT__entry(
 		__array(char, dev, RISO_TRACE_DEV_LEN)
 		__field(u32, qpn)
 		__field(u32, dir)
 		__field(u64, clock_ns)
-		__field(u64, load)
+		__field(u64, inflight)
+		__field(u64, limit)
 	),
 	TP_fast_assign(
 		riso_trace_dev(__entry->dev, f->rd);
 		__entry->qpn = f->qpn;
 		__entry->dir = dir;
 		__entry->clock_ns = clock_ns;
-		__entry->load = load;
+		__entry->inflight = inflight;
+		__entry->limit = limit;
 	),
-	TP_printk("dev=%s qpn=%u dir=%s clock_ns=%llu load=%llu",
+	TP_printk("dev=%s qpn=%u dir=%s clock_ns=%llu inflight=%llu limit=%llu",
 		  __entry->dev, __entry->qpn, __entry->dir ? "rx" : "tx",
-		  __entry->clock_ns, __entry->load)
+		  __entry->clock_ns, __entry->inflight, __entry->limit)
 );
 
 TRACE_EVENT(budget_update,
