@@ -68,6 +68,8 @@ enum {
 	/* ...but at least a few messages of the usual size, and not too much. */
 	RISO_OPEN_MIN = 256 * 1024,
 	RISO_OPEN_MAX = 8 * 1024 * 1024,
+	/* READ chunks never grow beyond this. */
+	RISO_READ_CHUNK_MAX = 1024 * 1024,
 	/* How long a measurement of path or device holds, and of the latter's rate. */
 	RISO_EPOCH_NS = NSEC_PER_SEC,
 	RISO_RATE_NS = 10 * NSEC_PER_MSEC,
@@ -143,6 +145,23 @@ static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
 		       max(rd->arb[dir].rate, rd->arb[dir].rate_prev));
 
 	return f->rtt_min == U64_MAX ? 0 : bytes_in(f->rtt_min, rate);
+}
+
+/*
+ * The size that a message is cut to. READs of it have to fill the path although
+ * only so many may be out, so on long paths they are larger.
+ */
+static u32 chunk_of(const struct riso_flow *f, enum riso_dir dir)
+{
+	u32 chunk = f->rd->cfg.chunk_bytes;
+
+	if (!shaped(f->rd))
+		return 0;
+	if (dir == RISO_RX)
+		chunk = max_t(u64, chunk, min_t(u64, RISO_READ_CHUNK_MAX,
+						div_u64(path_bytes(f, dir),
+							riso_queue_fetches(f))));
+	return riso_chunk_round(chunk, f->mtu);
 }
 
 /* What a flow may have in flight by itself. */
@@ -278,7 +297,7 @@ void riso_arb_wake(struct riso_flow *f)
 	dir = riso_queue_dir(f);
 	if (f->flush || f->mode == RISO_FLOW_DRAIN || f->debt) {
 		where = RISO_PLACE_URGENT;
-	} else if (!flow_fits(f, dir, riso_queue_next(f, rd->cfg.chunk_bytes))) {
+	} else if (!flow_fits(f, dir, riso_queue_next(f, chunk_of(f, dir)))) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		trace_throttle(f, dir, 0, f->inflight[dir], flow_limit(f, dir));
 		riso_arb_remove(f);
@@ -351,7 +370,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 				       t->f->inflight[dir], 0);
 			return false;
 		}
-		t->qt.chunk = rd->cfg.chunk_bytes;
+		t->qt.chunk = chunk_of(t->f, dir);
 		t->qt.bytes = bytes_in(now + ahead - a->next,
 				       rd->cfg.safe_util);
 		limit = window(rd);
@@ -382,7 +401,7 @@ static bool pick(struct riso_dev *rd, u64 now, struct turn *t)
 
 		t->f = f;
 		t->dir = riso_queue_dir(f);
-		t->qt.chunk = !whole && shaped(rd) ? rd->cfg.chunk_bytes : 0;
+		t->qt.chunk = whole ? 0 : chunk_of(f, t->dir);
 		t->qt.bytes = whole ? U64_MAX : 0;
 		rd->stats[RISO_STAT_DEBT_POSTED]++;
 		return true;

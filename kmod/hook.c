@@ -288,11 +288,17 @@ static void hook_post_destroy_cq(struct ib_cq *cq)
 	srcu_read_unlock(&hook_srcu, idx);
 }
 
-/* Nobody is in a hook that was taken out before, or about to enter it. */
-static void wait_for_hooks(void)
+/* Nobody has the pointers of before: for hooks that do not sleep. */
+static void wait_for_atomic_hooks(void)
 {
 	synchronize_rcu();
 	synchronize_rcu_tasks();
+}
+
+/* Nobody is in a hook that was taken out before, or about to enter it. */
+static void wait_for_hooks(void)
+{
+	wait_for_atomic_hooks();
 	synchronize_srcu(&hook_srcu);
 	synchronize_rcu_tasks();
 }
@@ -363,7 +369,7 @@ void riso_hook_poll(struct riso_dev *rd)
 {
 	SWAP(rd, req_notify_cq);
 	SWAP(rd, poll_cq);
-	wait_for_hooks();
+	wait_for_atomic_hooks();
 }
 
 /**
@@ -376,7 +382,7 @@ void riso_hook_unpoll(struct riso_dev *rd)
 {
 	RESTORE(rd, poll_cq);
 	RESTORE(rd, req_notify_cq);
-	wait_for_hooks();
+	wait_for_atomic_hooks();
 }
 
 /**
@@ -397,5 +403,5 @@ void riso_hook_post(struct riso_dev *rd)
 void riso_hook_unpost(struct riso_dev *rd)
 {
 	RESTORE(rd, post_send);
-	wait_for_hooks();
+	wait_for_atomic_hooks();
 }

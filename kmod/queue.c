@@ -27,9 +27,6 @@
 #include "queue.h"
 #include "trace.h"
 
-/* One chunk of a READ keeps max_rd_atomic and the path busy at this size. */
-enum { RISO_READ_CHUNK_MIN = 64 * 1024 };
-
 /* Ethernet, IPv4, UDP, BTH and ICRC of each packet; RETH of each message. */
 enum {
 	RISO_PACKET_HEADER = 14 + 20 + 8 + 12 + 4,
@@ -308,10 +305,8 @@ static u32 piece_len(const struct riso_rec *rec, u64 done, u32 chunk)
 
 	if (rec->send_flags & IB_SEND_INLINE)
 		return left;
-	if (rec->wr.opcode == IB_WR_RDMA_READ && chunk)
-		return riso_chunk_next(left, max_t(u32, chunk,
-						   RISO_READ_CHUNK_MIN));
-	if (rec->wr.opcode == IB_WR_RDMA_WRITE)
+	if (rec->wr.opcode == IB_WR_RDMA_READ ||
+	    rec->wr.opcode == IB_WR_RDMA_WRITE)
 		return riso_chunk_next(left, chunk);
 	return left;
 }
@@ -352,7 +347,16 @@ enum riso_dir riso_queue_dir(const struct riso_flow *f)
 	return rec_dir(rec_at(&f->q, f->q.head));
 }
 
-static u32 fetch_limit(const struct riso_flow *f)
+/**
+ * riso_queue_fetches - READs and atomics that a flow may have out
+ * @f: the flow
+ *
+ * One less than the QP may have: a provider that runs out of them stalls the whole
+ * send queue.
+ *
+ * Return: how many, at least 1.
+ */
+u32 riso_queue_fetches(const struct riso_flow *f)
 {
 	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
 }
@@ -364,7 +368,7 @@ static bool fits(const struct riso_flow *f, const struct riso_rec *rec)
 
 	if (s->head - s->tail >= s->num || s->sq_used >= f->sq_depth)
 		return false;
-	return !is_fetch(rec->wr.opcode) || s->rd_out < fetch_limit(f);
+	return !is_fetch(rec->wr.opcode) || s->rd_out < riso_queue_fetches(f);
 }
 
 static void pop_head(struct riso_flow *f)
@@ -502,7 +506,6 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 	struct riso_queue *q = &f->q;
 	struct riso_slots *s = f->slots;
 	struct riso_cursor cur = q->cur;
-	u32 chunk = riso_chunk_round(qt->chunk, f->mtu);
 	enum riso_dir dir = riso_queue_dir(f);
 	struct ib_send_wr *first = NULL;
 	struct piece p = {};
@@ -517,7 +520,7 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 		u32 cost;
 		u32 len;
 
-		len = piece_len(rec, cur.done, chunk);
+		len = piece_len(rec, cur.done, qt->chunk);
 		cost = piece_wire(f, len);
 		if (rec->dead || rec_dir(rec) != dir || !fits(f, rec) ||
 		    (q->num && *wire + cost > qt->bytes))
@@ -530,7 +533,7 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 		} else {
 			if (!cur.done)
 				trace_wr_split(f, seq, rec->wr_id, rec->len,
-					       chunk);
+					       qt->chunk);
 			wr = make_chunk(f, q->num, rec, &cur, len);
 		}
 		wr->next = NULL;

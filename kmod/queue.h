@@ -91,6 +91,7 @@ int riso_queue_alloc(struct riso_flow *f);
 void riso_queue_free(struct riso_flow *f);
 int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now);
 u32 riso_queue_next(const struct riso_flow *f, u32 chunk);
+u32 riso_queue_fetches(const struct riso_flow *f);
 enum riso_dir riso_queue_dir(const struct riso_flow *f);
 struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 				  const struct riso_quantum *qt, u64 now,
