@@ -447,9 +447,14 @@ static enum ib_wc_opcode rt_wc_opcode(enum ib_wr_opcode opcode)
 
 /* The ledger */
 
+/*
+ * The request that a completion belongs to. One that is too early is looked
+ * for behind those that should have come first.
+ */
 static struct rt_rec *rt_match(struct rt_lane *lane, struct rt_rec *rec,
 			       const struct ib_wc *wc)
 {
+	struct rt_rec *missing = NULL;
 	struct list_head *p;
 
 	for (p = lane->cursor->next; p != &lane->recs; p = p->next) {
@@ -457,17 +462,15 @@ static struct rt_rec *rt_match(struct rt_lane *lane, struct rt_rec *rec,
 
 		if (rec ? r == rec :
 		    r->wr_id == wc->wr_id &&
-		    (r->signaled || wc->status != IB_WC_SUCCESS))
+		    (r->signaled || wc->status != IB_WC_SUCCESS)) {
+			if (missing)
+				rt_fail(lane->ctx, "lane %u: request %u completed, but %u is next",
+					lane->id, r->idx, missing->idx);
 			return r;
-		if (r->op.hidden)
-			continue;
-		if (r->signaled || lane->flushing) {
-			rt_fail(lane->ctx,
-				"lane %u: completion of wr_id %#llx (%s), but request %u, wr_id %#llx, is next",
-				lane->id, wc->wr_id,
-				ib_wc_status_msg(wc->status), r->idx, r->wr_id);
-			return NULL;
 		}
+		if (!missing && !r->op.hidden &&
+		    (r->signaled || lane->flushing))
+			missing = r;
 	}
 	rt_fail(lane->ctx,
 		"lane %u: completion of wr_id %#llx (%s) that nothing waits for, %u of %u were seen",
@@ -1687,6 +1690,9 @@ static void rt_finish(struct rt_ctx *ctx)
 {
 	u32 i;
 
+	/* what is missing already will hardly come */
+	if (READ_ONCE(ctx->failed))
+		ctx->timeout = min_t(unsigned long, ctx->timeout, 2 * HZ);
 	WRITE_ONCE(ctx->quiet, true);
 	for (i = 0; i < ctx->conf.pairs; i++) {
 		rt_drain(ctx, &ctx->qa[i]);
