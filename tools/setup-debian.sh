@@ -53,8 +53,24 @@ install_packages()
 		--no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# The image packages are unpacked, not installed: installing one rebuilds an
-# initramfs and changes what the machine boots next.
+# fetch_image RELEASE DIR: into DIR/root. The package is unpacked, not installed:
+# installing one rebuilds an initramfs and changes what the machine boots next.
+fetch_image()
+{
+	say "fetching linux-image-$1"
+	chown _apt "$2"
+	# The package list may be older than the archive.
+	(cd "$2" && apt-get -qq download "linux-image-$1") ||
+		(apt-get -qq update && cd "$2" &&
+		 apt-get -qq download "linux-image-$1") || {
+		echo "setup: Debian no longer has linux-image-$1;" \
+		     "upgrade the linux-headers packages" >&2
+		exit 1
+	}
+	dpkg -x "$2"/*.deb "$2/root"
+	rm -rf "$2/root/usr"
+}
+
 unpack_kernel()
 {
 	local rel=$1 dir=$cache/kernels/$1 tmp
@@ -64,19 +80,15 @@ unpack_kernel()
 	# shellcheck disable=SC2064 # the name of now is the one to remove
 	trap "rm -rf '$tmp'" EXIT
 	chmod 755 "$tmp"
-	say "fetching linux-image-$rel"
-	if ! (cd "$tmp" && apt-get -qq download "linux-image-$rel"); then
-		# A package list older than the archive, or headers older than
-		# every image the archive still has.
-		apt-get -qq update
-		(cd "$tmp" && apt-get -qq download "linux-image-$rel") || {
-			echo "setup: Debian no longer has linux-image-$rel;" \
-			     "upgrade the linux-headers packages" >&2
-			exit 1
-		}
+	if [ -e "/boot/vmlinuz-$rel" ] && [ -d "/lib/modules/$rel/kernel" ]; then
+		# Debian's 6.12 headers bring their image along.
+		mkdir -p "$tmp/root/boot" "$tmp/root/lib/modules/$rel"
+		cp "/boot/vmlinuz-$rel" "$tmp/root/boot/"
+		cp -a "/lib/modules/$rel/kernel" "/lib/modules/$rel"/modules.* \
+			"$tmp/root/lib/modules/$rel/"
+	else
+		fetch_image "$rel" "$tmp"
 	fi
-	dpkg -x "$tmp"/*.deb "$tmp/root"
-	rm -rf "$tmp/root/usr"
 	depmod -b "$tmp/root" "$rel"
 	rm -rf "$dir"
 	mkdir -p "$cache/kernels"

@@ -19,6 +19,9 @@ CHUNK=4k
 PROBES=10000
 PROBES_BESIDE=1000
 SECONDS_BULK=3
+# While the host reads a file for it, the guest sleeps, and its clock jumps from
+# one timer to the next: minutes go by in no time.
+PATIENCE=600
 
 BASELINE="alone beside small_reads initiators cpu_bound"
 ISOLATED="loaded enabled isolated control twice_rate small_reads_isolated
@@ -35,6 +38,15 @@ esac
 die()
 {
 	echo "bench: $*" >&2
+	{
+		grep . /sys/block/nvme*/inflight /sys/block/nvme*/stat
+		if is_loaded rdma_isolate; then
+			rdma-isolate dev show
+			rdma-isolate flow show
+			rdma-isolate statistic show
+		fi
+		echo w >/proc/sysrq-trigger
+	} >"$RISO_OUT/why" 2>&1
 	exit 1
 }
 
@@ -80,7 +92,7 @@ start_bulk()
 		--ioengine=libaio --direct=1 --time_based --runtime=1d \
 		--thread >"$RISO_OUT/$PHASE-${1#/dev/}.fio" 2>&1 &
 	bulk+=($!)
-	busywait 30 is_reading "$1" $((at + 65536)) ||
+	busywait "$PATIENCE" is_reading "$1" $((at + 65536)) ||
 		die "$PHASE: no reads of $1"
 }
 
