@@ -19,7 +19,7 @@ want=${1:-vm}
 series="6.1 6.12"
 virtme_ng=1.42
 
-build_packages="build-essential git kmod rsync linux-headers-amd64
+build_packages="build-essential pkg-config git kmod rsync linux-headers-amd64
 	linux-headers-6.12-amd64 libibverbs-dev librdmacm-dev libmnl-dev
 	libcjson-dev libcmocka-dev python3-yaml python3-jsonschema"
 style_packages="linux-source-6.12 xz-utils sparse perl"
