@@ -21,7 +21,8 @@ virtme_ng=1.42
 
 build_packages="build-essential pkg-config git kmod rsync linux-headers-amd64
 	linux-headers-6.12-amd64 libibverbs-dev librdmacm-dev libmnl-dev
-	libcjson-dev libcmocka-dev python3-yaml python3-jsonschema"
+	libcjson-dev libcmocka-dev python3-yaml python3-jsonschema
+	groff-base"
 style_packages="linux-source-6.12 xz-utils sparse perl"
 vm_packages="qemu-system-x86 busybox-static zstd python3-venv rdma-core
 	ibverbs-utils ibverbs-providers rdmacm-utils perftest bpftrace nvme-cli
