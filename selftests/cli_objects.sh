@@ -1,0 +1,205 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# rdma-isolate with its module and two rxe devices that carry no traffic: what
+# is set is shown, in text and JSON, and what the kernel refuses says why.
+
+. "$(dirname "$0")/lib.sh"
+
+require rdma rdma-isolate jq ibv_rc_pingpong
+need_module rdma_rxe
+trap teardown_all EXIT
+
+# check WHAT COMMAND...: one result; arguments stay as they are, which
+# ktap_test_result does not keep
+check()
+{
+	local what=$1
+	shift
+
+	if "$@"; then
+		ktap_test_pass "$what"
+	else
+		ktap_test_fail "$what"
+	fi
+}
+
+# refused STATUS TEXT WORD...: status, and a part of the error
+refused()
+{
+	local want=$1 text=$2 err status
+	shift 2
+
+	err=$(rdma-isolate "$@" 2>&1 >/dev/null)
+	status=$?
+	[ "$status" -eq "$want" ] && [[ $err == *"$text"* ]] && return
+	ktap_print_msg "status $status: $err"
+	return 1
+}
+
+# shows FILTER WORD...: does a jq filter hold for the JSON of a command
+shows()
+{
+	local filter=$1 out
+	shift
+
+	out=$(rdma-isolate -j "$@") && jq -e "$filter" >/dev/null <<<"$out" &&
+		return
+	ktap_print_msg "$out"
+	return 1
+}
+
+# text WORDS COMMAND...: is this a part of the text of a command
+text()
+{
+	local want=$1 out
+	shift
+
+	out=$(rdma-isolate "$@") && [[ " $out " == *" $want "* ]] && return
+	ktap_print_msg "$out"
+	return 1
+}
+
+set_rxe0()
+{
+	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 48.75MB/s \
+		max-ops 100000 chunk 4k token auto token-ops auto window auto
+}
+
+# What the text says can be given back and changes nothing.
+round_trip()
+{
+	local before after words
+
+	before=$(rdma-isolate dev show dev rxe0)
+	words=$(sed -E 's/ (index|state|calibrated|latency-flows|managed-flows|held-wrs|ports) [^ ]+//g' \
+		<<<"$before")
+	# shellcheck disable=SC2086 # words
+	rdma-isolate dev set $words || return
+	after=$(rdma-isolate dev show dev rxe0)
+	[ "$before" = "$after" ]
+}
+
+nothing_was_set()
+{
+	refused 1 "" dev set dev rxe0 max-rate 1tbit chunk 4294967295 &&
+	shows '.[0].max_rate == 50000000' dev show dev rxe0
+}
+
+observe_and_back()
+{
+	rdma-isolate dev set dev rxe0 mode observe &&
+	shows '.[0].state == "observe"' dev show dev rxe0 &&
+	rdma-isolate dev set dev rxe0 mode disable timeout 20s &&
+	shows '.[0].state == "idle"' dev show dev rxe0
+}
+
+enable_and_back()
+{
+	rdma-isolate dev set dev rxe0 mode enable &&
+	shows '.[0].state == "enforce"' dev show dev rxe0 &&
+	rdma-isolate dev set dev rxe0 mode disable timeout 20s &&
+	shows '.[0].state == "idle"' dev show dev rxe0
+}
+
+no_unload()
+{
+	rdma-isolate dev set dev rxe0 mode enable && ! rmmod rdma_isolate
+	local status=$?
+
+	rdma-isolate dev set dev rxe0 mode disable && return $status
+}
+
+# A server that nobody comes to
+user_flow()
+{
+	local pid status
+
+	ibv_rc_pingpong -d rxe0 >/dev/null &
+	pid=$!
+	busywait 20 has_flow
+	shows ".[0] | .reason == \"user-qp\" and .pid == $pid and
+		.comm == \"ibv_rc_pingpong\" and .uid == 0 and
+		.qp_type == \"RC\" and (.managed | not)" flow show dev rxe0
+	status=$?
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	return $status
+}
+
+has_flow()
+{
+	[ -n "$(rdma-isolate flow show dev rxe0)" ]
+}
+
+add_rules()
+{
+	first=$(rdma-isolate -j rule add ulp nvmet_rdma class bandwidth \
+		weight 300 | jq '.[0].id') &&
+	second=$(rdma-isolate rule add dev rxe1 peer 10.0.0.2 comm 'a b' \
+		uid 7 class latency) && second=${second#id } &&
+	[ "$second" -gt "$first" ]
+}
+
+delete_rules()
+{
+	rdma-isolate rule delete id "$first" &&
+	shows "length == 1 and .[0].id == $second" rule show &&
+	rdma-isolate rule delete id "$second" && shows '. == []' rule show
+}
+
+load_module || skip_all "the module does not load"
+setup_rxe || skip_all "no rxe devices"
+ktap_print_header
+ktap_set_plan 26
+check "two devices, idle" shows \
+	'map(select(.name | test("^rxe[01]$")) | .state == "idle") == [true, true]' \
+	dev show
+check "one device" shows 'length == 1 and .[0].ports == 1' \
+	dev show dev rxe1
+check "the default verb" shows 'length > 1' dev
+check "settings" set_rxe0
+check "settings in JSON" shows '.[0] |
+	.max_rate == 50000000 and .safe_util == 48750000 and .calibrated and
+	.max_ops == 100000 and .chunk_bytes == 4096 and
+	.token_bytes == "auto" and .inflight_bytes == "auto"' \
+	dev show dev rxe0
+check "settings in text" text \
+	"max-rate 400mbit calibrated yes max-ops 100000 safe-util 390mbit chunk 4k token auto" \
+	dev show dev rxe0
+check "text is read back" round_trip
+check "pretty text" text "dev rxe0
+    index" -p dev show dev rxe0
+check "pretty JSON" shows '.[0].name == "rxe0"' -p \
+	dev show dev rxe0
+check "all or nothing" nothing_was_set
+check "observe and disable" observe_and_back
+check "enable and disable" enable_and_back
+check "no unloading while enabled" no_unload
+check "an unknown device" refused 1 \
+	"name rxe9: no RDMA device of this name" dev set dev rxe9 mode enable
+check "a program's flow" user_flow
+check "every flow has a reason" shows \
+	'all(.managed == (.reason == "none"))' flow show
+check "an unknown flow" refused 1 "qpn 16000000: " \
+	flow show dev rxe0 qpn 16000000
+check "flows of an unknown device" refused 1 "no RDMA device" \
+	flow show dev rxe9
+check "rules" add_rules
+check "rules in order" shows \
+	"map(.id) == [$first, $second]" rule show
+check "a rule in JSON" shows '.[0] |
+	.dev == "rxe1" and .peer == "::ffff:10.0.0.2" and .comm == "a b" and
+	.uid == 7 and .class == "latency" and .weight == 100' \
+	rule show id "$second"
+check "a rule in text" text \
+	"id $first ulp nvmet_rdma class bandwidth weight 300" \
+	rule show id "$first"
+check "rules are deleted" delete_rules
+check "an unknown rule" refused 1 "rule" rule delete id "$first"
+check "counters" shows \
+	'.[0] | .dev == "rxe0" and .chunk_posted == 0 and .chunk_bytes == 0' \
+	statistic show dev rxe0
+check "counters of an unknown device" refused 1 "dev rxe9: " \
+	statistic show dev rxe9
+ktap_finished

@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# rdma-isolate without its module: command lines that are wrong say what would
+# be right and return 2, the others that the module is missing and return 1.
+
+. "$(dirname "$0")/lib.sh"
+
+require rdma-isolate jq
+! is_loaded rdma_isolate || skip_all "the module is loaded"
+
+# check WHAT COMMAND...: one result; arguments stay as they are, which
+# ktap_test_result does not keep
+check()
+{
+	local what=$1
+	shift
+
+	if "$@"; then
+		ktap_test_pass "$what"
+	else
+		ktap_test_fail "$what"
+	fi
+}
+
+# refused STATUS TEXT WORD...: status, and a part of the error
+refused()
+{
+	local want=$1 text=$2 err status
+	shift 2
+
+	err=$(rdma-isolate "$@" 2>&1 >/dev/null)
+	status=$?
+	[ "$status" -eq "$want" ] && [[ $err == *"$text"* ]] && return
+	ktap_print_msg "status $status: $err"
+	return 1
+}
+
+# usage TEXT WORD...
+usage()
+{
+	local text=$1
+	shift
+	check "usage: $*" refused 2 "$text" "$@"
+}
+
+json_is_empty()
+{
+	[ "$(rdma-isolate -j "$@" 2>/dev/null)" = "[]" ]
+}
+
+# Each keyword that the tool completes is in its help, and the reverse.
+help_is_complete()
+{
+	local object verb key
+
+	for object in $(rdma-isolate complete | grep -v help); do
+		for verb in $(rdma-isolate complete "$object" | grep -v help); do
+			rdma-isolate "$object" help |
+				grep -q "^rdma-isolate $object $verb" || return
+			for key in $(rdma-isolate complete "$object" "$verb"); do
+				rdma-isolate "$object" help |
+					grep -q "^      $key " || return
+			done
+		done
+	done
+}
+
+ktap_print_header
+ktap_set_plan 39
+usage "usage:"
+usage "one of: dev, flow, rule, statistic, help" device
+usage "one of: dev, flow, rule, statistic, help" de
+usage "one of: show, set, help" dev list
+usage "one of: show, set, help" dev sho
+usage "options are" -x dev
+usage "one of: dev" dev show device rxe0
+usage "needs a value" dev show dev
+usage "1 to 63 bytes" dev show dev ""
+usage "1 to 63 bytes" dev show dev "$(printf '%064d' 0)"
+usage "given twice" dev show dev a dev b
+usage "dev is missing" dev set mode enable
+usage "nothing to set" dev set dev rxe0
+usage "disable, observe, enable" dev set dev rxe0 mode on
+usage "mbit" dev set dev rxe0 max-rate 400
+usage "mbit" dev set dev rxe0 max-rate 400mb
+usage "mbit" dev set dev rxe0 max-rate 0mbit
+usage "mbit" dev set dev rxe0 safe-util -1mbit
+usage "KiB" dev set dev rxe0 chunk 4kb
+usage "or off" dev set dev rxe0 chunk auto
+usage "0 to 4294967295" dev set dev rxe0 chunk 4g
+usage "or auto" dev set dev rxe0 token off
+usage "or auto" dev set dev rxe0 window x
+usage "whole number" dev set dev rxe0 max-ops 1.5
+usage "mode disable only" dev set dev rxe0 mode enable timeout 1s
+usage "ns, us, ms" dev set dev rxe0 mode disable timeout 10
+usage "needs dev" flow show qpn 1
+usage "0 to 16777215" flow show dev rxe0 qpn 16777216
+usage "class is missing" rule add ulp x
+usage "needs one of" rule add class latency
+usage "latency, throughput, bandwidth" rule add ulp x class fast
+usage "1 to 10000" rule add ulp x class latency weight 10001
+usage "IPv4" rule add peer 10.0.0 class latency
+usage "1 to 4294967295" rule delete id 0
+usage "one of: dev" statistic show now
+check "the module is missing" \
+	refused 1 "modprobe rdma_isolate" dev show
+check "JSON is valid without it" json_is_empty dev show
+check "JSON is valid for a setter" json_is_empty rule delete id 1
+check "help and completion agree" help_is_complete
+ktap_finished
