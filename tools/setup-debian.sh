@@ -54,8 +54,8 @@ install_packages()
 		--no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# fetch_image RELEASE DIR: into DIR/root. The package is unpacked, not installed:
-# installing one rebuilds an initramfs and changes what the machine boots next.
+# fetch_image RELEASE DIR: into DIR/root. The package is unpacked, not
+# installed: that would rebuild an initramfs and change what boots next.
 fetch_image()
 {
 	say "fetching linux-image-$1"

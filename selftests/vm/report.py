@@ -11,7 +11,8 @@ import pathlib
 import re
 import sys
 
-# The first line of whatever the kernel prints when something is wrong.
+# The first line of whatever the kernel prints when something is wrong. (What
+# starts the guest writes its own warnings to the same log.)
 SPLAT = re.compile(
     r"WARNING:|BUG:|BUG |Oops|KASAN|KFENCE|UBSAN|ODEBUG|general protection"
     r"|Kernel panic|INFO: (possible|task|rcu|trying|inconsistent|suspicious)"
@@ -29,7 +30,7 @@ def splats_by_test(dmesg):
         mark = re.search(r"riso-selftest: (?:begin (\S+)|end)", line)
         if mark:
             test = mark.group(1) or "end"
-        elif SPLAT.search(line):
+        elif SPLAT.search(line) and "virtme-ng-init:" not in line:
             found.setdefault(test, []).append(line)
     return found
 
