@@ -288,6 +288,9 @@ void riso_arb_wake(struct riso_flow *f)
 	if (!f->q.recs)
 		return;
 	if (!riso_queue_ready(f, now)) {
+		if (!list_empty(&f->arb) && f->place == RISO_PLACE_PARKED &&
+		    now < f->retry_ns)
+			return;
 		riso_arb_remove(f);
 		if (riso_queue_len(&f->q) && !f->posting && !f->paused &&
 		    now < f->retry_ns)
@@ -311,6 +314,12 @@ void riso_arb_wake(struct riso_flow *f)
 }
 
 /* --- whose turn, and when --- */
+
+/* How far behind the clock may be: what a late timer may make up for. */
+static u64 credit(const struct riso_dev *rd)
+{
+	return max_t(u64, rd->chunk_ns, RISO_TICK_NS);
+}
 
 /*
  * The window is full. Flows whose bytes have been out for longer than they can
@@ -371,7 +380,8 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 			return false;
 		}
 		t->qt.chunk = chunk_of(t->f, dir);
-		t->qt.bytes = bytes_in(now + ahead - a->next,
+		t->qt.bytes = bytes_in(now + ahead -
+				       max(a->next, now - credit(rd)),
 				       rd->cfg.safe_util);
 		limit = window(rd);
 	} else if (now < a->contested_ns) {
@@ -403,12 +413,19 @@ static bool pick(struct riso_dev *rd, u64 now, struct turn *t)
 		t->dir = riso_queue_dir(f);
 		t->qt.chunk = whole ? 0 : chunk_of(f, t->dir);
 		t->qt.bytes = whole ? U64_MAX : 0;
+		t->qt.debt = true;
 		rd->stats[RISO_STAT_DEBT_POSTED]++;
 		return true;
 	}
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		if (pick_dir(rd, dir, now, t))
+	/* The direction that was not served last goes first. */
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		enum riso_dir d = (rd->last_dir + 1 + dir) % RISO_DIRS;
+
+		if (pick_dir(rd, d, now, t)) {
+			rd->last_dir = d;
 			return true;
+		}
+	}
 	return false;
 }
 
@@ -421,13 +438,11 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	struct riso_group_dir *gd = &g->dir[t->dir];
 	u32 ops = f->q.num;
 
-	if (shaped(rd)) {
-		u64 credit = max_t(u64, rd->chunk_ns, RISO_TICK_NS);
-
-		a->next = max(a->next, now - credit) +
+	if (shaped(rd))
+		a->next = max(a->next, now - credit(rd)) +
 			  cost_of(rd, wire, ops, rd->cfg.safe_util);
-	}
-	a->vnow = max(a->vnow, gd->vtime);
+	if (!t->qt.debt)
+		a->vnow = max(a->vnow, gd->vtime);
 	if (!list_empty(&gd->flows))
 		rb_erase_cached(&gd->node, &a->tree);
 	gd->vtime += cost_of(rd, wire, ops, rd->cfg.max_rate) *
@@ -456,6 +471,7 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 
 	f->stale = false;
 	f->debt = false;
+	f->progress_ns = now;
 	add_inflight(f, t->dir, wire);
 	if (list_empty(&f->reap))
 		f->cq->out++;
@@ -490,10 +506,11 @@ static void arm(struct riso_dev *rd, u64 now)
 	rd->want_ns = U64_MAX;
 	if ((!rd->held && list_empty(&rd->quiet)) || !rd->running)
 		return;
-	/* Not the clock: a completion is what we wait for. */
-	rd->blocked = when == U64_MAX || !list_empty(&rd->quiet);
-	if (when == U64_MAX)
-		when = next_reap(rd, now);
+	/* Not the clock, or not it alone: there is a completion to wait for. */
+	if (when == U64_MAX || !list_empty(&rd->quiet)) {
+		when = min(when, max(next_reap(rd, now), now + RISO_REAP_MIN_NS));
+		rd->blocked = true;
+	}
 	if (rd->timer_ns <= when)
 		return;
 	rd->timer_ns = when;
@@ -576,6 +593,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 			 (s64)rd->stats[RISO_STAT_LATE_NS]) / 8;
 	rd->timer_ns = U64_MAX;
 	blocked = rd->blocked;
+	rd->blocked = false;
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
 		riso_arb_wake(f);
 	spin_unlock_irqrestore(&rd->lock, flags);
@@ -697,6 +715,9 @@ void riso_arb_forget(struct riso_flow *f)
 
 	riso_arb_remove(f);
 	riso_arb_idle(f);
+	/* What completes all the same is nobody's. */
+	if (f->slots)
+		f->slots->flow = NULL;
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		sub_inflight(f, dir, f->inflight[dir]);
 }
@@ -712,11 +733,14 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 	bool was = rd->was_shaped;
 	struct riso_flow *f;
 	u64 now = ktime_get_ns();
+	int dir;
 
 	rd->chunk_ns = time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
 	rd->was_shaped = shaped(rd);
 	if (!was && rd->was_shaped)
 		rd->shaped_ns = now;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		rd->arb[dir].next = min(rd->arb[dir].next, now + credit(rd));
 	list_for_each_entry(f, &rd->managed, managed) {
 		if (was != rd->was_shaped) {
 			f->rtt_min = U64_MAX;
@@ -734,13 +758,15 @@ static void watch(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, watch);
-	u64 now = ktime_get_ns();
 	struct riso_flow *f;
+	u64 now;
 
 	spin_lock_irq(&rd->lock);
+	now = ktime_get_ns();
 	list_for_each_entry(f, &rd->managed, managed) {
 		if (!riso_queue_len(&f->q) || f->debt ||
-		    now - f->progress_ns < RISO_STUCK_NS)
+		    now - max(f->progress_ns, riso_queue_since(f)) <
+		    RISO_STUCK_NS)
 			continue;
 		f->debt = true;
 		riso_arb_wake(f);

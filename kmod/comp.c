@@ -7,8 +7,8 @@
  *
  * A tag is the address of a slot. The slots of a flow fill one page, and the page
  * address is in a table, so any wr_id can be looked up without following it. A
- * slot is retired by its own completion, or by the success of a later one if it
- * was not signaled. Tags outlive their QP: rxe leaves the completions of a
+ * slot is retired by its own completion, or by a later one if it was not signaled,
+ * since the completions of a send queue come in order. Tags outlive their QP: rxe leaves the completions of a
  * destroyed QP in the CQ, mlx5 takes them out. So the slots of a destroyed QP wait
  * on the CQ's list of zombies until the CQ has once been polled empty.
  *
@@ -249,19 +249,17 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 
 	if (WARN_ON_ONCE(!(slot->flags & RISO_SLOT_POSTED)))
 		return RISO_HIDE;
-	if (success) {
-		for (pos = s->tail; slot_at(s, pos) != slot; pos++) {
-			u16 flags = slot_at(s, pos)->flags;
+	/* What was posted before it and is not signaled has completed, too. */
+	for (pos = s->tail; slot_at(s, pos) != slot; pos++) {
+		u16 flags = slot_at(s, pos)->flags;
 
-			if ((flags & RISO_SLOT_POSTED) &&
-			    !(flags & RISO_SLOT_SIGNALED))
-				retire(s, slot_at(s, pos));
-		}
-		if (f)
-			riso_arb_measure(f, slot->posted_ns,
-					 slot->wire[RISO_TX] +
-					 slot->wire[RISO_RX]);
+		if ((flags & RISO_SLOT_POSTED) &&
+		    !(flags & RISO_SLOT_SIGNALED))
+			retire(s, slot_at(s, pos));
 	}
+	if (success && f)
+		riso_arb_measure(f, slot->posted_ns,
+				 slot->wire[RISO_TX] + slot->wire[RISO_RX]);
 	retire(s, slot);
 	while (s->tail != s->head &&
 	       !(slot_at(s, s->tail)->flags & RISO_SLOT_POSTED))
@@ -429,7 +427,14 @@ int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
 	}
 	if (ret && (flags & IB_CQ_REPORT_MISSED_EVENTS))
 		return ret;
-	return rd->orig.req_notify_cq(c->cq, flags);
+	ret = rd->orig.req_notify_cq(c->cq, flags);
+	if (ret || !(flags & IB_CQ_REPORT_MISSED_EVENTS))
+		return ret;
+	/* The reaper may have come before the provider was asked. */
+	spin_lock_irqsave(&c->poll_lock, irq);
+	ret = c->soft_head != c->soft_tail;
+	spin_unlock_irqrestore(&c->poll_lock, irq);
+	return ret;
 }
 
 /* Leave events to the provider again; poll_lock held. True if some were missed. */
@@ -552,6 +557,18 @@ void riso_comp_reap(struct riso_dev *rd)
 	rcu_read_unlock();
 }
 
+/* Is a completion certain to come? */
+static bool awaits(const struct riso_slots *s)
+{
+	u32 pos;
+
+	for (pos = s->tail; pos != s->head; pos++)
+		if ((slot_at(s, pos)->flags & RISO_SLOT_POSTED) &&
+		    (slot_at(s, pos)->flags & RISO_SLOT_SIGNALED))
+			return true;
+	return false;
+}
+
 /*
  * Complete what the provider refuses after we took it: with an error for the
  * first and as flushed for the rest, once everything before it has completed.
@@ -566,11 +583,12 @@ void riso_comp_refuse(struct work_struct *work)
 
 	spin_lock_irq(&c->poll_lock);
 	spin_lock(&f->rd->lock);
-	while (riso_queue_len(&f->q) && f->slots->head == f->slots->tail &&
-	       soft_room(c)) {
+	while (riso_queue_len(&f->q) && !awaits(f->slots) && soft_room(c)) {
 		struct ib_wc *wc = &c->soft[c->soft_tail % RISO_SOFT];
 		u64 wr_id;
 
+		/* Chunks of it that were taken may yet be flushed. */
+		f->slots->err_seq = f->q.seq;
 		if (!riso_queue_pop(f, &wr_id))
 			continue;
 		memset(wc, 0, sizeof(*wc));
@@ -675,6 +693,8 @@ void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
 		hash_del_rcu(&c->hash);
 		spin_lock_irq(&c->poll_lock);
 		c->dead = true;
+		if (c->quiet)
+			make_loud(c);
 		bury_zombies(c);
 		spin_unlock_irq(&c->poll_lock);
 		call_rcu(&c->rcu, free_cq_rcu);
@@ -699,8 +719,11 @@ bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq)
 	struct riso_cq *c = riso_comp_cq_find(rd, cq);
 	u32 want = RISO_SLOTS;
 
-	if (!c)
+	if (!c) {
 		c = add_cq(rd, cq, 0);
+		/* Pollers that did not find it must be out before it has tags. */
+		synchronize_rcu();
+	}
 	if (!c)
 		return false;
 	while (want > RISO_SLOTS_MIN && want > 2 * f->sq_depth)

@@ -164,6 +164,11 @@ static void bury(struct riso_dev *rd)
 	mutex_lock(&devs_lock);
 	xa_erase(&devs, rd->index);
 	mutex_unlock(&devs_lock);
+	/* QPs and CQs may go unnoticed once the hooks do: let go of them before. */
+	mutex_lock(&rd->mutex);
+	rd->buried = true;
+	riso_flow_release_all(rd);
+	mutex_unlock(&rd->mutex);
 	riso_hook_detach(rd);
 	mutex_lock(&rd->mutex);
 	riso_flow_forget_all(rd);
@@ -188,8 +193,10 @@ static void finish(struct riso_dev *rd)
 	mutex_unlock(&control);
 	riso_nl_dev_event(rd);
 	complete_all(&rd->drained);
-	if (orphan)
+	if (orphan) {
+		cancel_delayed_work(&rd->drain);
 		bury(rd);
+	}
 	module_put(THIS_MODULE);
 }
 
@@ -496,8 +503,10 @@ static void remove_one(struct ib_device *ibdev, void *data)
 		draining = rd->orphan;
 		mutex_unlock(&control);
 	}
-	if (!draining)
-		bury(rd);
+	if (draining)
+		return;
+	cancel_delayed_work_sync(&rd->drain);
+	bury(rd);
 }
 
 static struct ib_client riso_client = {

@@ -114,6 +114,7 @@ struct riso_observed {
  * @drained: when it has
  * @removing: the ib_device is going, under the control mutex
  * @orphan: it has gone, its owners have not, likewise
+ * @buried: QPs and CQs may be gone without notice, under @mutex
  * @reaped: completions taken on behalf of ULPs
  * @lock: all below, queues and slots; never held over a call of the provider that
  *	posts, taken inside &riso_cq.poll_lock
@@ -125,6 +126,7 @@ struct riso_observed {
  * @was_shaped: messages are cut and paced
  * @shaped_ns: since when
  * @arb: one arbiter for each direction
+ * @last_dir: the direction served last
  * @urgent: flows that post as debt
  * @parked: flows whose provider queue was full
  * @quiet: CQs whose owners the reaper wakes up
@@ -156,6 +158,7 @@ struct riso_dev {
 	struct completion drained;
 	bool removing;
 	bool orphan;
+	bool buried;
 	atomic_long_t reaped;
 
 	spinlock_t lock ____cacheline_aligned_in_smp;
@@ -167,6 +170,7 @@ struct riso_dev {
 	bool was_shaped;
 	u64 shaped_ns;
 	struct riso_arb arb[RISO_DIRS];
+	enum riso_dir last_dir;
 	struct list_head urgent;
 	struct list_head parked;
 	struct list_head quiet;

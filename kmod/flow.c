@@ -218,8 +218,7 @@ static void join_group(struct riso_flow *f)
 	spin_lock_irq(&rd->lock);
 	riso_arb_remove(f);
 	f->group = g;
-	if (f->rule_id)
-		g->weight = f->weight;
+	g->weight = f->weight;
 	riso_arb_wake(f);
 	spin_unlock_irq(&rd->lock);
 	put_group(old);
@@ -232,6 +231,8 @@ static void update(struct riso_flow *f)
 	struct riso_rule_spec rule;
 	enum riso_flow_mode mode;
 
+	if (rd->buried)
+		return;
 	if (riso_rule_match(&f->who, &rule)) {
 		f->class = rule.class;
 		f->rule_id = rule.id;
@@ -250,7 +251,7 @@ static void update(struct riso_flow *f)
 		f->no_memory = !f->group || make_ready(f);
 	spin_lock_irq(&rd->lock);
 	mode = f->mode;
-	if (reason(f) == RISO_REASON_NONE)
+	if (f->q.recs && reason(f) == RISO_REASON_NONE)
 		mode = RISO_FLOW_MANAGED;
 	else if (mode == RISO_FLOW_MANAGED)
 		mode = RISO_FLOW_DRAIN;
@@ -332,7 +333,8 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	identify(f, user);
 
 	mutex_lock(&rd->mutex);
-	if (xa_err(xa_store(&rd->qpns, f->qpn, f, GFP_KERNEL))) {
+	/* Some providers number special QPs alike: one of them is enough. */
+	if (rd->buried || xa_insert(&rd->qpns, f->qpn, f, GFP_KERNEL)) {
 		mutex_unlock(&rd->mutex);
 		kfree(f);
 		return;
@@ -387,16 +389,19 @@ static void reset(struct riso_flow *f)
 {
 	struct riso_dev *rd = f->rd;
 
-	if (!f->q.recs)
-		return;
 	cancel_delayed_work_sync(&f->refuse);
 	spin_lock_irq(&rd->lock);
-	riso_queue_drop(f);
-	riso_arb_forget(f);
 	f->flush = false;
 	f->refused = false;
 	f->told_refused = false;
+	f->debt = false;
+	if (f->q.recs) {
+		riso_queue_drop(f);
+		riso_arb_forget(f);
+	}
 	spin_unlock_irq(&rd->lock);
+	if (!f->q.recs)
+		return;
 	riso_comp_abandon(f);
 	if (riso_comp_alloc(f)) {
 		f->no_memory = true;
@@ -466,7 +471,8 @@ void riso_flow_destroyed(struct riso_flow *f)
 	mutex_lock(&rd->mutex);
 	trace_flow_destroy(f, reason(f));
 	hash_del_rcu(&f->hash);
-	xa_erase(&rd->qpns, f->qpn);
+	/* Another QP may have the number already. */
+	xa_cmpxchg(&rd->qpns, f->qpn, f, NULL, GFP_KERNEL);
 	if (f->q.recs) {
 		spin_lock_irq(&rd->lock);
 		riso_queue_drop(f);
@@ -527,10 +533,12 @@ u32 riso_flow_settle_all(struct riso_dev *rd)
 
 	spin_lock_irq(&rd->lock);
 	list_for_each_entry(f, &rd->managed, managed) {
-		if (f->mode != RISO_FLOW_DRAIN)
+		if (f->mode == RISO_FLOW_PASS ||
+		    (f->mode == RISO_FLOW_MANAGED &&
+		     rd->state == RISO_STATE_ENFORCE))
 			continue;
-		if (!riso_queue_len(&f->q) && !f->posting &&
-		    (!f->slots || f->slots->head == f->slots->tail))
+		if (f->mode == RISO_FLOW_DRAIN && !riso_queue_len(&f->q) &&
+		    !f->posting && (!f->slots || f->slots->head == f->slots->tail))
 			WRITE_ONCE(f->mode, RISO_FLOW_PASS);
 		else
 			draining++;
@@ -557,6 +565,21 @@ void riso_flow_bare_all(struct riso_dev *rd)
 }
 
 /**
+ * riso_flow_release_all - use no CQ any more
+ * @rd: a device that is leaving
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_flow_release_all(struct riso_dev *rd)
+{
+	struct riso_flow *f;
+	unsigned long qpn;
+
+	xa_for_each(&rd->qpns, qpn, f)
+		riso_comp_release(f);
+}
+
+/**
  * riso_flow_forget_all - drop the registry of a device without hooks
  * @rd: the device
  *
@@ -570,7 +593,6 @@ void riso_flow_forget_all(struct riso_dev *rd)
 	xa_for_each(&rd->qpns, qpn, f) {
 		xa_erase(&rd->qpns, qpn);
 		hash_del_rcu(&f->hash);
-		riso_comp_release(f);
 		put_group(f->group);
 		kfree_rcu(f, rcu);
 	}
@@ -584,7 +606,8 @@ int riso_flow_info_next(struct riso_dev *rd, u32 qpn,
 	int ret = -ENOENT;
 
 	mutex_lock(&rd->mutex);
-	f = xa_find(&rd->qpns, &index, U32_MAX, XA_PRESENT);
+	f = rd->buried ? NULL :
+			 xa_find(&rd->qpns, &index, U32_MAX, XA_PRESENT);
 	if (f) {
 		*info = (struct riso_flow_info) {
 			.qpn = f->qpn,

@@ -71,6 +71,7 @@ struct riso_flow {
 	bool stale;			/* what it has out does not stand in the NIC */
 	struct delayed_work refuse;
 	u64 retry_ns;			/* provider was full: not before this */
+	u64 fail_ns;			/* since when the provider is full, or 0 */
 	u64 progress_ns;		/* when it last posted */
 
 	struct riso_queue q;
@@ -142,6 +143,7 @@ void riso_flow_update_all(struct riso_dev *rd);
 void riso_flow_surrender(struct riso_flow *f);
 u32 riso_flow_held(struct riso_flow *f);
 u32 riso_flow_settle_all(struct riso_dev *rd);
+void riso_flow_release_all(struct riso_dev *rd);
 void riso_flow_bare_all(struct riso_dev *rd);
 void riso_flow_forget_all(struct riso_dev *rd);
 int riso_flow_info_next(struct riso_dev *rd, u32 qpn,

@@ -64,12 +64,13 @@ static int post_managed(struct riso_flow *f, const struct ib_send_wr *wr,
 			const struct ib_send_wr **bad_wr)
 {
 	struct riso_dev *rd = f->rd;
-	u64 now = ktime_get_ns();
 	unsigned long flags;
 	bool first;
+	u64 now;
 	int err;
 
 	spin_lock_irqsave(&rd->lock, flags);
+	now = ktime_get_ns();
 	first = !riso_queue_len(&f->q);
 	/* The provider knows best what to say about a QP that cannot send yet. */
 	if (f->mode == RISO_FLOW_PASS || f->state < IB_QPS_RTS ||

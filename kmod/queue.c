@@ -19,6 +19,7 @@
  */
 
 #include <linux/build_bug.h>
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -73,9 +74,12 @@ static_assert(offsetof(struct riso_sge, length) ==
 	      offsetof(struct ib_sge, length));
 static_assert(offsetof(struct riso_sge, lkey) == offsetof(struct ib_sge, lkey));
 
-static struct riso_rec *rec_at(const struct riso_queue *q, u32 pos)
+static struct riso_rec *rec_at(const struct riso_queue *q, u64 pos)
 {
-	return q->recs + (size_t)(pos % q->depth) * q->stride;
+	u32 index;
+
+	div_u64_rem(pos, q->depth, &index);
+	return q->recs + (size_t)index * q->stride;
 }
 
 static u32 rec_stride(const struct riso_flow *f)
@@ -331,6 +335,17 @@ u32 riso_queue_next(const struct riso_flow *f, u32 chunk)
 	return piece_wire(f, piece_len(rec_at(q, q->head), q->cur.done, chunk));
 }
 
+/**
+ * riso_queue_since - since when something is held
+ * @f: a flow with something held
+ *
+ * Return: when the ULP posted it, ns.
+ */
+u64 riso_queue_since(const struct riso_flow *f)
+{
+	return rec_at(&f->q, f->q.head)->queued_ns;
+}
+
 static enum riso_dir rec_dir(const struct riso_rec *rec)
 {
 	return is_read(rec->wr.opcode) ? RISO_RX : RISO_TX;
@@ -404,7 +419,7 @@ bool riso_queue_ready(struct riso_flow *f, u64 now)
 	return fits(f, rec_at(q, q->head));
 }
 
-static void save_mark(struct riso_flow *f, struct riso_mark *m, u32 head,
+static void save_mark(struct riso_flow *f, struct riso_mark *m, u64 head,
 		      u64 seq, const struct riso_cursor *cur)
 {
 	const struct riso_slots *s = f->slots;
@@ -509,7 +524,7 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 	enum riso_dir dir = riso_queue_dir(f);
 	struct ib_send_wr *first = NULL;
 	struct piece p = {};
-	u32 head = q->head;
+	u64 head = q->head;
 	u64 seq = q->seq;
 
 	*wire = 0;
@@ -637,18 +652,22 @@ enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
 		s->untagged = m->untagged;
 		s->sq_used -= q->mark[q->num].sq_used - m->sq_used;
 		s->rd_out -= q->mark[q->num].rd_out - m->rd_out;
+		if (s->head == s->tail)
+			riso_arb_idle(f);
 	}
 	while (q->head != m->head)
 		pop_head(f);
 	q->cur = m->cur;
 	q->num = 0;
-	if (taken)
-		f->progress_ns = now;
-	if (!err)
+	if (!err) {
+		f->fail_ns = 0;
 		return RISO_POSTED_ALL;
+	}
+	if (taken || !f->fail_ns)
+		f->fail_ns = now;
 	f->retry_ns = now + RISO_RETRY_NS;
 	if ((err == -ENOMEM || err == -EAGAIN || err == -ENOTCONN) &&
-	    now - f->progress_ns < RISO_REFUSE_NS) {
+	    now - f->fail_ns < RISO_REFUSE_NS) {
 		f->rd->stats[RISO_STAT_POST_RETRY]++;
 		return RISO_POSTED_RETRY;
 	}
@@ -695,5 +714,5 @@ void riso_queue_kill(struct riso_flow *f, u64 seq)
 	struct riso_queue *q = &f->q;
 
 	if (seq - q->seq < riso_queue_len(q))
-		rec_at(q, q->head + (u32)(seq - q->seq))->dead = true;
+		rec_at(q, q->head + (seq - q->seq))->dead = true;
 }

@@ -38,7 +38,7 @@ struct riso_queue {
 	struct ib_sge *scratch;
 	struct ib_rdma_wr batch[RISO_BATCH];
 	struct riso_mark {
-		u32 head;
+		u64 head;
 		u64 seq;
 		struct riso_cursor cur;
 		u32 slot_head;
@@ -51,8 +51,8 @@ struct riso_queue {
 	u32 num;
 	u32 stride;
 	u32 depth;
-	u32 head;
-	u32 tail;
+	u64 head;
+	u64 tail;
 	struct riso_cursor cur;
 	u64 seq;
 };
@@ -91,6 +91,7 @@ int riso_queue_alloc(struct riso_flow *f);
 void riso_queue_free(struct riso_flow *f);
 int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now);
 u32 riso_queue_next(const struct riso_flow *f, u32 chunk);
+u64 riso_queue_since(const struct riso_flow *f);
 u32 riso_queue_fetches(const struct riso_flow *f);
 enum riso_dir riso_queue_dir(const struct riso_flow *f);
 struct ib_send_wr *riso_queue_cut(struct riso_flow *f,

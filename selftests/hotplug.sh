@@ -21,10 +21,15 @@ is_splitting()
 	[ "$(counter wr_split)" -gt 0 ]
 }
 
+is_leaving()
+{
+	! rdma link show "$1" >/dev/null 2>&1
+}
+
 # remove DEV: while a disk at rxe1 is read
 remove()
 {
-	local disk fio probe
+	local disk fio probe del
 
 	setup_rxe 400mbit && start_nvmet riso0 10.0.0.2 || return
 	disk=$(connect_nvme riso0 10.0.0.2 10.0.0.1) || return
@@ -38,12 +43,16 @@ remove()
 		--thread >/dev/null 2>&1 &
 	fio=$!
 	busywait 30 is_splitting || return
-	rdma link delete "$1" || return
+	# The removal waits for user-space programs to let go of the device.
+	rdma link delete "$1" &
+	del=$!
+	busywait 30 is_leaving "$1" || return
+	kill "$probe"
+	wait "$probe"
+	wait "$del" || return
 	! rdma-isolate dev show dev "$1" 2>/dev/null || return
 	disconnect_nvme riso0
 	wait "$fio"
-	kill "$probe" 2>/dev/null
-	wait "$probe"
 	stop_all_nvmet
 	teardown_rxe
 }
