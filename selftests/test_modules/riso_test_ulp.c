@@ -311,7 +311,9 @@ struct rt_dev {
 /* protects everything below; a case runs under it */
 static DEFINE_MUTEX(rt_lock);
 static LIST_HEAD(rt_devs);
-static struct rt_buf rt_bufs[4];
+/* the sources and destinations of both sides, and what they hold at first */
+static void *rt_bufs[4];
+static void *rt_patterns[4];
 static void *rt_models[2];
 static struct rt_ctx *rt_lat;
 static char *rt_result;
@@ -371,7 +373,7 @@ static void rt_fill(void *p, size_t len, u64 seed)
 	size_t i;
 
 	for (i = 0; i < len / sizeof(*word); i++) {
-		u64 x = (seed ^ i) * 0x9e3779b97f4a7c15ULL;
+		u64 x = (seed << 40 | i) * 0x9e3779b97f4a7c15ULL;
 
 		word[i] = x ^ (x >> 29);
 	}
@@ -1271,10 +1273,9 @@ static void rt_replay_prefix(struct rt_rec *rec, bool open[2])
 		open[!in] = false;
 }
 
-static void rt_compare(struct rt_ctx *ctx, struct rt_ep *ep, const char *name)
+static void rt_compare(struct rt_ctx *ctx, const u8 *got, const u8 *want,
+		       const char *name)
 {
-	const u8 *got = ep->dst.va;
-	const u8 *want = ep->model;
 	size_t first, i, n = 0;
 
 	first = rt_same(got, want, RT_BUF_SIZE);
@@ -1282,7 +1283,7 @@ static void rt_compare(struct rt_ctx *ctx, struct rt_ep *ep, const char *name)
 		return;
 	for (i = first; i < RT_BUF_SIZE; i++)
 		n += got[i] != want[i];
-	rt_fail(ctx, "buffer %s: %zu bytes differ, the first at %#zx: %#x, not %#x",
+	rt_fail(ctx, "%s: %zu bytes differ, the first at %#zx: %#x, not %#x",
 		name, n, first, got[first], want[first]);
 }
 
@@ -1313,8 +1314,10 @@ static void rt_verify(struct rt_ctx *ctx)
 		else
 			rt_replay_prefix(rec, open);
 	}
-	rt_compare(ctx, &ctx->a, "a");
-	rt_compare(ctx, &ctx->b, "b");
+	rt_compare(ctx, ctx->a.dst.va, ctx->a.model, "destination a");
+	rt_compare(ctx, ctx->b.dst.va, ctx->b.model, "destination b");
+	rt_compare(ctx, ctx->a.src.va, rt_patterns[0], "source a");
+	rt_compare(ctx, ctx->b.src.va, rt_patterns[2], "source b");
 }
 
 /* Connections */
@@ -1570,10 +1573,11 @@ static int rt_setup_ep(struct rt_ep *ep, struct rt_ep *peer, const char *name,
 	return 0;
 }
 
-static int rt_map(struct rt_ep *ep, struct rt_buf *buf, void *va, u64 seed)
+static int rt_map(struct rt_ep *ep, struct rt_buf *buf, u32 i)
 {
-	if (seed)
-		rt_fill(va, RT_BUF_SIZE, seed);
+	void *va = rt_bufs[i];
+
+	memcpy(va, rt_patterns[i], RT_BUF_SIZE);
 	buf->dma = ib_dma_map_single(ep->dev, va, RT_BUF_SIZE,
 				     DMA_BIDIRECTIONAL);
 	if (ib_dma_mapping_error(ep->dev, buf->dma))
@@ -1594,14 +1598,14 @@ static int rt_setup_bufs(struct rt_ctx *ctx)
 {
 	int err;
 
-	err = rt_map(&ctx->a, &ctx->a.src, rt_bufs[0].va, 0xa) ? :
-	      rt_map(&ctx->a, &ctx->a.dst, rt_bufs[1].va, 0xaa) ? :
-	      rt_map(&ctx->b, &ctx->b.src, rt_bufs[2].va, 0xb) ? :
-	      rt_map(&ctx->b, &ctx->b.dst, rt_bufs[3].va, 0xbb);
+	err = rt_map(&ctx->a, &ctx->a.src, 0) ? :
+	      rt_map(&ctx->a, &ctx->a.dst, 1) ? :
+	      rt_map(&ctx->b, &ctx->b.src, 2) ? :
+	      rt_map(&ctx->b, &ctx->b.dst, 3);
 	ctx->a.model = rt_models[0];
 	ctx->b.model = rt_models[1];
-	memcpy(ctx->a.model, rt_bufs[1].va, RT_BUF_SIZE);
-	memcpy(ctx->b.model, rt_bufs[3].va, RT_BUF_SIZE);
+	memcpy(ctx->a.model, rt_patterns[1], RT_BUF_SIZE);
+	memcpy(ctx->b.model, rt_patterns[3], RT_BUF_SIZE);
 	return err;
 }
 
@@ -3069,9 +3073,10 @@ static void rt_free_bufs(void)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(rt_bufs); i++)
-		free_pages((unsigned long)rt_bufs[i].va,
-			   get_order(RT_BUF_SIZE));
+	for (i = 0; i < ARRAY_SIZE(rt_bufs); i++) {
+		free_pages((unsigned long)rt_bufs[i], get_order(RT_BUF_SIZE));
+		vfree(rt_patterns[i]);
+	}
 	for (i = 0; i < ARRAY_SIZE(rt_models); i++)
 		vfree(rt_models[i]);
 	kfree(rt_result);
@@ -3083,10 +3088,13 @@ static int rt_alloc_bufs(void)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rt_bufs); i++) {
-		rt_bufs[i].va = (void *)__get_free_pages(GFP_KERNEL |
-							 __GFP_RETRY_MAYFAIL,
-							 get_order(RT_BUF_SIZE));
-		ok = ok && rt_bufs[i].va;
+		rt_bufs[i] = (void *)__get_free_pages(GFP_KERNEL |
+						      __GFP_RETRY_MAYFAIL,
+						      get_order(RT_BUF_SIZE));
+		rt_patterns[i] = vmalloc(RT_BUF_SIZE);
+		if (rt_patterns[i])
+			rt_fill(rt_patterns[i], RT_BUF_SIZE, i + 1);
+		ok = ok && rt_bufs[i] && rt_patterns[i];
 	}
 	for (i = 0; i < ARRAY_SIZE(rt_models); i++) {
 		rt_models[i] = vmalloc(RT_BUF_SIZE);
