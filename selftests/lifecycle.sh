@@ -11,7 +11,8 @@
 
 require rdma nvme rperf rdma-isolate
 need_module rdma_rxe nvme-rdma nvmet-rdma
-trap teardown_all EXIT
+# A program that has a device open would keep its removal waiting.
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
 
 if [ -n "${RISO_ROUNDS:-}" ]; then
 	rounds=$RISO_ROUNDS
