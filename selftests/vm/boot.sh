@@ -14,7 +14,7 @@
 #
 # Without a COMMAND, a shell. The exit status is the command's, 124 when time
 # ran out, or 125 when the machine never came to an end.
-set -eu -o pipefail
+set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=${RISO_CACHE:-/var/cache/rdma_isolate}
@@ -88,10 +88,13 @@ if [ $# -eq 0 ]; then
 fi
 
 # QEMU opens what it finds as its standard output once more: a file would be
-# truncated.
+# truncated. timeout makes a process group, which is to end with this script.
 status=0
-timeout -k 10 "$limit" vng "${opts[@]}" --exec "$dir/run" </dev/null 2>&1 |
-	cat || status=$?
+timeout -k 10 "$limit" vng "${opts[@]}" --exec "$dir/run" </dev/null \
+	> >(cat) 2>&1 &
+vm=$!
+trap 'kill -- "-$vm" 2>/dev/null; rm -rf "$dir"; exit 125' INT TERM HUP
+wait "$vm" || status=$?
 [ -z "$out" ] || cp -r "$dir/out/." "$out"
 [ "$status" -ne 124 ] || echo "boot.sh: gave up after $limit s" >&2
 if [ -s "$dir/status" ]; then
