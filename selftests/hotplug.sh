@@ -22,6 +22,11 @@ is_splitting()
 	[ "$(counter wr_split)" -gt 0 ]
 }
 
+is_forgotten()
+{
+	! rdma-isolate dev show dev "$1" >/dev/null 2>&1
+}
+
 # remove DEV: while a disk at rxe1 is read
 remove()
 {
@@ -45,7 +50,7 @@ remove()
 	kill "$probe"
 	wait "$probe"
 	wait "$del" || return
-	! rdma-isolate dev show dev "$1" 2>/dev/null || return
+	busywait 60 is_forgotten "$1" || return
 	disconnect_nvme riso0
 	wait "$fio"
 	stop_all_nvmet
@@ -63,5 +68,5 @@ load_module || skip_all "cannot load the module"
 rdma-isolate rule add comm rperf class latency >/dev/null
 ktap_test_result "the device that sends the bulk" remove rxe1
 ktap_test_result "the device that it goes to" remove rxe0
-ktap_test_result "the module can go" busywait 30 can_unload
+ktap_test_result "the module can go" busywait 60 can_unload
 ktap_finished
