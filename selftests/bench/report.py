@@ -176,11 +176,10 @@ def print_storage(p, result):
 
 
 def print_rows(p, result):
-    if "isolated" in p.runs or "initiators_equal" in p.runs:
+    measured = [row for row in rows(p) if row[1] is not None]
+    if measured:
         print(f"{'':46}{'measured':>9}  {'must':10}aim")
-    for title, value, must, aim in rows(p):
-        if value is None:
-            continue
+    for title, value, must, aim in measured:
         verdict = ("aim" if aim is not None and holds(value, aim)
                    else "ok" if holds(value, must) else "MISSED")
         result["figures"].append({"figure": title, "value": value,
