@@ -5,7 +5,7 @@
 # proves that messages were split, that the module cannot be unloaded while the
 # device is enabled, and that the disk still works when it is gone.
 #
-#	RISO_ROUNDS	how often (default 50; 5 on a kernel with KASAN)
+#	RISO_ROUNDS	how often (default 10; 5 on a kernel with KASAN)
 
 . "$(dirname "$0")/lib.sh"
 
@@ -19,7 +19,7 @@ if [ -n "${RISO_ROUNDS:-}" ]; then
 elif [ -e /sys/kernel/debug/kmemleak ]; then
 	rounds=5
 else
-	rounds=50
+	rounds=10
 fi
 
 counter()

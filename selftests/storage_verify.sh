@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Data integrity with real storage: fio writes and reads back 100,000 requests
+# Data integrity with real storage: fio writes and reads back many requests
 # with checksums through NVMe over RDMA while messages are cut both ways (the
 # target WRITEs what is read and READs what is written).
 #
-#	RISO_REQUESTS	how many (default 100000; 5000 on a kernel with KASAN)
+#	RISO_REQUESTS	how many (default 30000; 5000 on a kernel with KASAN)
 
 . "$(dirname "$0")/lib.sh"
 
@@ -19,7 +19,7 @@ if [ -n "${RISO_REQUESTS:-}" ]; then
 elif [ -e /sys/kernel/debug/kmemleak ]; then
 	requests=5000
 else
-	requests=100000
+	requests=30000
 fi
 out=${RISO_OUT:-/tmp}/storage_verify.json
 
@@ -39,7 +39,7 @@ verify()
 	fio --name=verify --filename="$disk" --rw=randrw --rwmixread=40 \
 		--bssplit=8k/96:64k/3:1m/1 --size=32m --iodepth=16 \
 		--ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 \
-		--verify_backlog=1024 --loops=$((requests / 1600 + 1)) \
+		--verify_backlog=1024 --loops=$((requests / 5000 + 1)) \
 		--output-format=json --output="$out"
 }
 
