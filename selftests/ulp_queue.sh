@@ -40,7 +40,7 @@ cases()
 	echo "split depth len=$MB op=read cq=work"
 	echo "split depth len=30000 depth=254 cq=softirq"
 	echo "split overpost"
-	echo "split overpost op=chain"
+	echo "whole overpost op=chain"
 	echo "split overpost len=500000 cq=work"
 	echo "split onecq"
 	echo "split onecq cq=work"
