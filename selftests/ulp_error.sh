@@ -20,7 +20,6 @@ cases()
 	done
 	echo "whole locprot"
 	echo "whole locprot op=read"
-	echo "whole locprot op=send cq=work"
 	echo "split rnr"
 	echo "split rnr cq=work"
 	for op in write read; do
