@@ -72,7 +72,7 @@ enum {
 	RISO_READ_CHUNK_MAX = 1024 * 1024,
 	/* How long a measurement of path or device holds, and of the latter's rate. */
 	RISO_EPOCH_NS = NSEC_PER_SEC,
-	RISO_RATE_NS = 10 * NSEC_PER_MSEC,
+	RISO_RATE_NS = 5 * NSEC_PER_MSEC,
 	/* Posted this long ago and not completed: not in the NIC any more. */
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 	/* A flow that holds something and did not post for this long just posts. */
@@ -137,14 +137,21 @@ static u64 token(const struct riso_dev *rd)
 		     bytes_in(RISO_SLICE_NS, rd->cfg.safe_util));
 }
 
+/* The rate at which a queue in the device gets shorter: the best that was seen. */
+static u64 speed(const struct riso_dev *rd, enum riso_dir dir)
+{
+	return min(rd->arb[dir].peak ?: U64_MAX, rd->cfg.max_rate);
+}
+
 /* Bandwidth-delay product of the path, 0 until it was measured. */
 static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
 {
-	const struct riso_dev *rd = f->rd;
-	u64 rate = min(rd->cfg.safe_util,
-		       max(rd->arb[dir].rate, rd->arb[dir].rate_prev));
+	const struct riso_arb *a = &f->rd->arb[dir];
 
-	return f->rtt_min == U64_MAX ? 0 : bytes_in(f->rtt_min, rate);
+	if (f->rtt_min == U64_MAX)
+		return 0;
+	return bytes_in(f->rtt_min, min(f->rd->cfg.max_rate,
+					max(a->rate, a->rate_prev)));
 }
 
 /*
@@ -172,7 +179,7 @@ static u64 flow_limit(const struct riso_flow *f, enum riso_dir dir)
 	/* One piece alone, so that the path's own delay is seen. */
 	if (f->rtt_min == U64_MAX)
 		return 0;
-	return window(f->rd) + path_bytes(f, dir);
+	return window(f->rd) + f->rd->cfg.chunk_bytes + path_bytes(f, dir);
 }
 
 static bool flow_fits(const struct riso_flow *f, enum riso_dir dir, u32 need)
@@ -343,15 +350,54 @@ static void age(struct riso_dev *rd, enum riso_dir dir, u64 limit, u64 now)
 	}
 }
 
+/*
+ * When the oldest that is out began to leave the device, as far as is known: after
+ * what completed last, and not before it could be there.
+ */
+static u64 oldest_since(const struct riso_arb *a, const struct riso_flow *f,
+			const struct riso_slot *slot)
+{
+	return max(a->completed_ns, slot->posted_ns + f->rtt_min);
+}
+
+static const struct riso_slot *oldest(const struct riso_dev *rd,
+				      const struct riso_flow **f)
+{
+	*f = list_first_entry_or_null(&rd->reap, struct riso_flow, reap);
+	if (!*f || (*f)->rtt_min == U64_MAX)
+		return NULL;
+	return riso_comp_oldest((*f)->slots);
+}
+
+/*
+ * Does the window forbid @need more bytes? It is finer than what completes: between
+ * two completions the oldest piece is taken to leave at the device's speed. If it
+ * does, @open is when to look again, U64_MAX when nobody can tell.
+ */
 static bool window_full(struct riso_dev *rd, enum riso_dir dir, u64 limit,
-			u32 need, u64 now)
+			u32 need, u64 now, u64 *open)
 {
 	struct riso_arb *a = &rd->arb[dir];
+	const struct riso_slot *slot;
+	const struct riso_flow *f;
+	u64 excess;
 
 	if (!a->load || a->load + need <= limit)
 		return false;
 	age(rd, dir, limit, now);
-	return a->load && a->load + need > limit;
+	if (!a->load || a->load + need <= limit)
+		return false;
+	*open = U64_MAX;
+	slot = oldest(rd, &f);
+	if (!slot)
+		return true;
+	excess = a->load + need - limit;
+	*open = oldest_since(a, f, slot) + time_of(excess, speed(rd, dir));
+	if (*open > now)
+		return true;
+	/* It should have completed by now. */
+	*open = U64_MAX;
+	return excess > slot->wire[dir];
 }
 
 static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
@@ -360,6 +406,8 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 	struct riso_arb *a = &rd->arb[dir];
 	struct rb_node *node = rb_first_cached(&a->tree);
 	u64 limit = U64_MAX;
+	u64 clock = 0;
+	u64 open = 0;
 	struct riso_group_dir *gd;
 	u32 need;
 
@@ -372,25 +420,31 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 	if (shaped(rd)) {
 		u64 ahead = rd->chunk_ns < RISO_TICK_NS ? RISO_TICK_NS : 0;
 
-		if (a->next > now + ahead) {
-			rd->want_ns = min(rd->want_ns, a->next - ahead / 2);
-			rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
-			trace_throttle(t->f, dir, a->next - now,
-				       t->f->inflight[dir], 0);
-			return false;
-		}
+		if (a->next > now + ahead)
+			clock = a->next - ahead / 2;
+		else
+			t->qt.bytes = bytes_in(now + ahead -
+					       max(a->next, now - credit(rd)),
+					       rd->cfg.safe_util);
 		t->qt.chunk = chunk_of(t->f, dir);
-		t->qt.bytes = bytes_in(now + ahead -
-				       max(a->next, now - credit(rd)),
-				       rd->cfg.safe_util);
 		limit = window(rd);
 	} else if (now < a->contested_ns) {
 		limit = open_window(rd);
 	}
 	need = riso_queue_next(t->f, t->qt.chunk);
-	if (limit != U64_MAX && window_full(rd, dir, limit, need, now)) {
+	if (limit != U64_MAX && window_full(rd, dir, limit, need, now, &open)) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		trace_throttle(t->f, dir, 0, a->load, limit);
+		/* Completions are looked for when the clock allows to post. */
+		if (clock || open != U64_MAX)
+			rd->want_ns = min(rd->want_ns, open == U64_MAX ? clock :
+					  max(clock, open));
+		return false;
+	}
+	if (clock) {
+		rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
+		trace_throttle(t->f, dir, clock - now, t->f->inflight[dir], 0);
+		rd->want_ns = min(rd->want_ns, clock);
 		return false;
 	}
 	t->qt.bytes = min(t->qt.bytes, limit - min(limit, a->load));
@@ -481,17 +535,16 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 /* When to look for a completion: when the oldest is due, then ever less often. */
 static u64 next_reap(struct riso_dev *rd, u64 now)
 {
-	const struct riso_flow *f = list_first_entry_or_null(&rd->reap,
-							     struct riso_flow,
-							     reap);
-	const struct riso_slot *slot = f ? riso_comp_oldest(f->slots) : NULL;
+	const struct riso_flow *f;
+	const struct riso_slot *slot = oldest(rd, &f);
+	enum riso_dir dir;
 	u64 due;
 
-	if (!slot || f->rtt_min == U64_MAX)
+	if (!slot)
 		return now + RISO_REAP_MIN_NS;
-	due = slot->posted_ns + f->rtt_min +
-	      time_of(slot->wire[RISO_TX] + slot->wire[RISO_RX],
-		      rd->cfg.max_rate);
+	dir = slot->wire[RISO_RX] ? RISO_RX : RISO_TX;
+	due = oldest_since(&rd->arb[dir], f, slot) +
+	      time_of(slot->wire[dir], speed(rd, dir));
 	if (due > now)
 		return clamp_t(u64, due, now + RISO_REAP_MIN_NS,
 			       now + RISO_REAP_MAX_NS);
@@ -506,11 +559,9 @@ static void arm(struct riso_dev *rd, u64 now)
 	rd->want_ns = U64_MAX;
 	if ((!rd->held && list_empty(&rd->quiet)) || !rd->running)
 		return;
-	/* Not the clock, or not it alone: there is a completion to wait for. */
-	if (when == U64_MAX || !list_empty(&rd->quiet)) {
-		when = min(when, max(next_reap(rd, now), now + RISO_REAP_MIN_NS));
-		rd->blocked = true;
-	}
+	/* What is posted next takes the completions along. */
+	if (when > now + RISO_REAP_MAX_NS)
+		when = min(when, next_reap(rd, now));
 	if (rd->timer_ns <= when)
 		return;
 	rd->timer_ns = when;
@@ -580,7 +631,6 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	struct riso_dev *rd = container_of(timer, struct riso_dev, timer);
 	struct riso_flow *f, *tmp;
 	unsigned long flags;
-	bool blocked;
 	u64 now;
 
 	spin_lock_irqsave(&rd->lock, flags);
@@ -592,14 +642,11 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 			((s64)(now - rd->timer_ns) -
 			 (s64)rd->stats[RISO_STAT_LATE_NS]) / 8;
 	rd->timer_ns = U64_MAX;
-	blocked = rd->blocked;
-	rd->blocked = false;
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
 		riso_arb_wake(f);
 	spin_unlock_irqrestore(&rd->lock, flags);
 
-	if (blocked)
-		riso_comp_reap(rd);
+	riso_comp_reap(rd);
 	riso_arb_run(rd);
 	return HRTIMER_NORESTART;
 }
@@ -641,50 +688,60 @@ void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire)
 	f->rd->arb[dir].done += wire;
 }
 
+/* The largest rates at which completions came, over some milliseconds. */
+static void measure_rate(struct riso_arb *a, u64 now)
+{
+	u64 span = now - a->done_ns;
+
+	if (span < RISO_RATE_NS)
+		return;
+	if (span < 2 * RISO_RATE_NS) {
+		a->rate = max(a->rate, div64_u64(a->done * NSEC_PER_SEC, span));
+		a->peak = max(a->peak, a->rate);
+	}
+	a->done = 0;
+	a->done_ns = now;
+	if (now - a->rate_ns > RISO_EPOCH_NS) {
+		a->rate_prev = a->rate;
+		a->rate = 0;
+		a->rate_ns = now;
+	}
+}
+
 /**
  * riso_arb_measure - a completion tells of its path
  * @f: the flow
- * @posted_ns: when the batch was posted
- * @wire: wire bytes of it
+ * @slot: what has completed
  *
  * Keeps the smallest delay of the path beyond the message's own time on the wire,
- * and the rate at which the device delivers, both over about a second.
+ * and the rate at which the device delivers, both over about a second. And when
+ * the piece left: it may have been a while ago, but not before the CQ was polled
+ * last, and hardly before it was due.
  *
- * Context: under &riso_dev.lock.
+ * Context: under &riso_dev.lock and &riso_cq.poll_lock.
  */
-void riso_arb_measure(struct riso_flow *f, u64 posted_ns, u32 wire)
+void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot)
 {
+	enum riso_dir dir = slot->wire[RISO_RX] ? RISO_RX : RISO_TX;
 	struct riso_dev *rd = f->rd;
+	struct riso_arb *a = &rd->arb[dir];
+	u64 own = time_of(slot->wire[dir], speed(rd, dir));
+	u64 due = f->cq->polled_ns;
 	u64 now = ktime_get_ns();
-	u64 delay, own;
-	int dir;
+	u64 delay;
 
-	if (!shaped(rd) || posted_ns < rd->shaped_ns)
+	if (!shaped(rd) || slot->posted_ns < rd->shaped_ns)
 		return;
-	for (dir = 0; dir < RISO_DIRS; dir++) {
-		struct riso_arb *a = &rd->arb[dir];
-		u64 span = now - a->done_ns;
-
-		if (span < RISO_RATE_NS)
-			continue;
-		if (span < 2 * RISO_RATE_NS)
-			a->rate = max(a->rate, div64_u64(a->done * NSEC_PER_SEC,
-							 span));
-		a->done = 0;
-		a->done_ns = now;
-		if (now - a->rate_ns > RISO_EPOCH_NS) {
-			a->rate_prev = a->rate;
-			a->rate = 0;
-			a->rate_ns = now;
-		}
-	}
-	own = time_of(wire, rd->cfg.max_rate);
-	delay = now - posted_ns;
+	if (f->rtt_min != U64_MAX)
+		due = max(due, oldest_since(a, f, slot) + own);
+	a->completed_ns = min(now, due);
+	measure_rate(a, now);
+	delay = now - slot->posted_ns;
 	delay -= min(delay, own);
 	if (now - f->rtt_ns > RISO_EPOCH_NS) {
 		f->rtt_ns = now;
 		f->rtt_min = U64_MAX;
-	} else if (posted_ns >= f->rtt_ns) {
+	} else if (slot->posted_ns >= f->rtt_ns) {
 		f->rtt_min = min(f->rtt_min, delay);
 	}
 }
@@ -739,8 +796,10 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 	rd->was_shaped = shaped(rd);
 	if (!was && rd->was_shaped)
 		rd->shaped_ns = now;
-	for (dir = 0; dir < RISO_DIRS; dir++)
+	for (dir = 0; dir < RISO_DIRS; dir++) {
 		rd->arb[dir].next = min(rd->arb[dir].next, now + credit(rd));
+		rd->arb[dir].peak = 0;
+	}
 	list_for_each_entry(f, &rd->managed, managed) {
 		if (was != rd->was_shaped) {
 			f->rtt_min = U64_MAX;

@@ -14,6 +14,7 @@
 
 struct riso_dev;
 struct riso_flow;
+struct riso_slot;
 
 /* Local to remote (WRITE, SEND, atomics) and remote to local (READ). */
 enum riso_dir {
@@ -71,11 +72,13 @@ struct riso_group {
  * @last: group served last
  * @last_ns: when that was
  * @contested_ns: until when more than one group is taken to be active
+ * @completed_ns: when the last completed piece had left the device, as far as known
  * @done: bytes completed since @done_ns
  * @done_ns: begin of the present measurement of the rate
  * @rate: largest rate measured in this epoch, bytes per second
  * @rate_prev: the same in the epoch before
  * @rate_ns: begin of this epoch
+ * @peak: largest rate measured since the settings were changed
  */
 struct riso_arb {
 	struct rb_root_cached tree;
@@ -86,11 +89,13 @@ struct riso_arb {
 	const struct riso_group *last;
 	u64 last_ns;
 	u64 contested_ns;
+	u64 completed_ns;
 	u64 done;
 	u64 done_ns;
 	u64 rate;
 	u64 rate_prev;
 	u64 rate_ns;
+	u64 peak;
 };
 
 /**
@@ -115,7 +120,7 @@ void riso_arb_remove(struct riso_flow *f);
 void riso_arb_forget(struct riso_flow *f);
 void riso_arb_idle(struct riso_flow *f);
 void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire);
-void riso_arb_measure(struct riso_flow *f, u64 posted_ns, u32 wire);
+void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot);
 bool riso_arb_sparse(struct riso_flow *f, u64 now);
 
 #endif /* RISO_ARBITER_H */

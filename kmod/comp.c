@@ -258,8 +258,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 			retire(s, slot_at(s, pos));
 	}
 	if (success && f)
-		riso_arb_measure(f, slot->posted_ns,
-				 slot->wire[RISO_TX] + slot->wire[RISO_RX]);
+		riso_arb_measure(f, slot);
 	retire(s, slot);
 	while (s->tail != s->head &&
 	       !(slot_at(s, s->tail)->flags & RISO_SLOT_POSTED))
@@ -345,6 +344,7 @@ static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
 			break;
 		}
 	}
+	c->polled_ns = ktime_get_ns();
 	return n;
 }
 

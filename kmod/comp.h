@@ -103,6 +103,7 @@ struct riso_slots {
  * @poll_lock: one poller at a time, so that what the reaper took is delivered
  *	before what came after it; outside &riso_dev.lock; held over the
  *	provider's poll_cq, never over a post; the reaper only tries it
+ * @polled_ns: when the provider was polled last
  * @soft: completions taken by the reaper or made here, in order
  * @soft_head: next to deliver
  * @soft_tail: next to fill
@@ -124,6 +125,7 @@ struct riso_cq {
 	u32 uses;
 	struct list_head quiet_list;
 	spinlock_t poll_lock;
+	u64 polled_ns;
 	struct ib_wc *soft;
 	u32 soft_head;
 	u32 soft_tail;

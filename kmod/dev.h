@@ -136,7 +136,6 @@ struct riso_observed {
  * @timer: for the clock or for completions
  * @timer_ns: when it fires, U64_MAX when not armed
  * @want_ns: when it shall fire, collected during a run
- * @blocked: what is held waits for completions
  * @running: the timer may be armed
  * @watch: looks for flows that are stuck
  */
@@ -180,7 +179,6 @@ struct riso_dev {
 	struct hrtimer timer;
 	u64 timer_ns;
 	u64 want_ns;
-	bool blocked;
 	bool running;
 	struct delayed_work watch;
 };
