@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flows: one for each queue pair.
+ * Flows: one for each queue pair. The module knows those that were created while
+ * it was loaded; the others come from the RDMA core.
  */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
+#include "rdma.h"
 
 static const struct field flow_fields[] = {
 	{ RDMA_ISOLATE_A_FLOW_DEV, "dev", FMT_STRING },
@@ -43,21 +50,174 @@ static const struct arg show_args[] = {
 	{
 		.key = "qpn",
 		.kind = ARG_COUNT,
-		.attr = RDMA_ISOLATE_A_FLOW_QPN,
 		.max = 0xffffff,
 		.doc = "only this queue pair, needs dev",
 	},
 	{ }
 };
 
+/* as the kernel numbers types of queue pairs */
+enum {
+	QP_SMI = 0,
+	QP_GSI = 1,
+};
+
+/* devices whose flows are shown */
+struct devs {
+	struct dev {
+		char name[RDMA_ISOLATE_DEV_NAME_MAX + 1];
+		uint32_t index;
+	} *dev;
+	unsigned int n;
+	bool no_memory;
+};
+
+/**
+ * struct show - what is being shown
+ * @out: where
+ * @qpn: the one number that is wanted, if it has a text
+ * @shown: how many flows were
+ * @before: what the RDMA core had listed before the module was asked
+ */
+struct show {
+	struct printer *out;
+	const struct value *qpn;
+	unsigned int shown;
+	struct rdma_qps before;
+};
+
+static void add_dev(const struct nlattr * const *attrs,
+		    const struct nlmsghdr *nlh, void *data)
+{
+	struct devs *devs = data;
+	struct dev *dev;
+
+	(void)nlh;
+	if (!attrs[RDMA_ISOLATE_A_DEV_NAME] || !attrs[RDMA_ISOLATE_A_DEV_INDEX])
+		return;
+	dev = realloc(devs->dev, (devs->n + 1) * sizeof(*dev));
+	if (!dev) {
+		devs->no_memory = true;
+		return;
+	}
+	devs->dev = dev;
+	dev += devs->n++;
+	snprintf(dev->name, sizeof(dev->name), "%s",
+		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
+	dev->index = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_INDEX]);
+}
+
+static int find_devs(struct call *call, struct devs *devs)
+{
+	const char *name = call_value(call, "dev")->text;
+	struct nlmsghdr *nlh;
+	int err;
+
+	nlh = nl_request(call->nl, RDMA_ISOLATE_CMD_DEV_GET, !name);
+	if (name)
+		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_NAME, name);
+	err = nl_send(call->nl, &name_set_dev, add_dev, devs);
+	if (!err && devs->no_memory) {
+		fprintf(stderr, "rdma-isolate: %s\n", strerror(ENOMEM));
+		err = -ENOMEM;
+	}
+	return err;
+}
+
+static int list_all(struct mnl_socket *sock, const struct devs *devs,
+		    struct rdma_qps *qps)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < devs->n && !err; i++)
+		err = rdma_list(sock, devs->dev[i].name, devs->dev[i].index,
+				qps);
+	return err;
+}
+
+static bool is_wanted(const struct show *show, uint32_t qpn)
+{
+	return !show->qpn->text || show->qpn->number == qpn;
+}
+
 static void show_flow(const struct nlattr * const *attrs,
 		      const struct nlmsghdr *nlh, void *data)
 {
-	struct printer *out = data;
+	struct show *show = data;
+	struct rdma_qp *qp;
+	uint32_t qpn;
 
 	(void)nlh;
+	if (!attrs[RDMA_ISOLATE_A_FLOW_DEV] || !attrs[RDMA_ISOLATE_A_FLOW_QPN])
+		return;
+	qpn = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_FLOW_QPN]);
+	qp = rdma_find(&show->before,
+		       mnl_attr_get_str(attrs[RDMA_ISOLATE_A_FLOW_DEV]), qpn);
+	if (qp)
+		qp->known = true;
+	if (!is_wanted(show, qpn))
+		return;
+	print_object_begin(show->out);
+	print_fields(show->out, &name_set_flow, flow_fields, attrs);
+	print_object_end(show->out);
+	show->shown++;
+}
+
+/* The RDMA core tells the task, the module the process that it belongs to. */
+static uint32_t process_of(uint32_t task)
+{
+	uint32_t pid = task;
+	char line[256];
+	FILE *file;
+
+	snprintf(line, sizeof(line), "/proc/%" PRIu32 "/status", task);
+	file = fopen(line, "r");
+	if (!file)
+		return pid;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tgid: %" SCNu32, &pid) == 1)
+			break;
+	fclose(file);
+	return pid;
+}
+
+static void show_process(struct printer *out, uint32_t pid)
+{
+	char line[64];
+	FILE *file;
+
+	print_number(out, "pid", "pid", FMT_COUNT, NULL, pid);
+	snprintf(line, sizeof(line), "/proc/%" PRIu32 "/comm", pid);
+	file = fopen(line, "r");
+	if (!file)
+		return;
+	if (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		print_string(out, "comm", "comm", line);
+	}
+	fclose(file);
+}
+
+static void show_unknown(struct printer *out, const struct rdma_qp *qp)
+{
+	/* The core makes these before it tells the module of a device. */
+	bool special = qp->type == QP_SMI || qp->type == QP_GSI;
+
 	print_object_begin(out);
-	print_fields(out, &name_set_flow, flow_fields, attrs);
+	print_string(out, "dev", "dev", qp->dev);
+	print_number(out, "qpn", "qpn", FMT_COUNT, NULL, qp->qpn);
+	print_number(out, "managed", "managed", FMT_BOOL, NULL, false);
+	print_number(out, "reason", "reason", FMT_WHY, &name_reason,
+		     special ? RISO_REASON_SPECIAL_QP :
+			       RISO_REASON_BEFORE_LOAD);
+	print_number(out, "qp-type", "qp_type", FMT_QP_TYPE, NULL, qp->type);
+	print_number(out, "qp-state", "qp_state", FMT_QP_STATE, NULL,
+		     qp->state);
+	if (*qp->ulp)
+		print_string(out, "ulp", "ulp", qp->ulp);
+	if (qp->pid)
+		show_process(out, process_of(qp->pid));
 	print_object_end(out);
 }
 
@@ -68,12 +228,62 @@ static int flow_show_check(const struct call *call)
 	return CMD_DONE;
 }
 
+/*
+ * What was there before the module was asked, is still there, and is unknown to
+ * it: others come and go meanwhile.
+ */
+static int show_others(struct show *show, struct mnl_socket *sock,
+		       const struct devs *devs)
+{
+	const struct rdma_qp *qp, *old;
+	struct rdma_qps now = {};
+	int err;
+
+	err = list_all(sock, devs, &now);
+	for (qp = now.qp; !err && qp < now.qp + now.n; qp++) {
+		old = rdma_find(&show->before, qp->dev, qp->qpn);
+		if (!old || old->known || !is_wanted(show, qp->qpn))
+			continue;
+		show_unknown(show->out, qp);
+		show->shown++;
+	}
+	free(now.qp);
+	return err;
+}
+
 static int flow_show(struct call *call)
 {
-	call_request(call, &name_set_flow, RDMA_ISOLATE_CMD_FLOW_GET,
-		     !call_value(call, "qpn")->text);
-	return nl_send(call->nl, &name_set_flow, show_flow, call->out) ?
-	       CMD_REFUSED : CMD_DONE;
+	struct show show = {
+		.out = call->out,
+		.qpn = call_value(call, "qpn"),
+	};
+	struct mnl_socket *sock = NULL;
+	int status = CMD_REFUSED;
+	struct devs devs = {};
+	bool all;
+
+	if (find_devs(call, &devs))
+		goto free;
+	sock = rdma_open();
+	all = sock && !list_all(sock, &devs, &show.before);
+	call_request(call, &name_set_flow, RDMA_ISOLATE_CMD_FLOW_GET, true);
+	if (nl_send(call->nl, &name_set_flow, show_flow, &show))
+		goto free;
+	if (!all || show_others(&show, sock, &devs))
+		goto free;
+	if (show.qpn->text && !show.shown) {
+		fprintf(stderr,
+			"rdma-isolate: qpn %s: the device has no queue pair of this number\n",
+			show.qpn->text);
+		goto free;
+	}
+	status = CMD_DONE;
+free:
+	if (sock)
+		mnl_socket_close(sock);
+	free(show.before.qp);
+	free(devs.dev);
+	return status;
 }
 
 static const struct verb flow_verbs[] = {
