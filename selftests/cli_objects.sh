@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # rdma-isolate with its module and two rxe devices that carry no traffic: what
-# is set is shown, in text and JSON, and what the kernel refuses says why.
+# is set is shown, in text and JSON, and what the kernel refuses says why. A disk
+# and a program have connected before the module is loaded: they are listed, too.
 
 . "$(dirname "$0")/lib.sh"
 
-require rdma rdma-isolate jq ibv_rc_pingpong
-need_module rdma_rxe
-trap teardown_all EXIT
+require rdma rdma-isolate jq ibv_rc_pingpong nvme
+need_module rdma_rxe nvme-rdma nvmet-rdma
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
 
 # check WHAT COMMAND...: one result; arguments stay as they are, which
 # ktap_test_result does not keep
@@ -129,7 +130,80 @@ user_flow()
 
 has_flow()
 {
-	[ -n "$(rdma-isolate flow show dev rxe0)" ]
+	rdma-isolate -j flow show dev rxe0 |
+		jq -e 'any(.reason == "user-qp")' >/dev/null
+}
+
+# --- from before load -------------------------------------------------------
+
+core_has_program()
+{
+	rdma -j resource show qp |
+		jq -e "any(.pid == $program)" >/dev/null
+}
+
+# A connection to a disk, and a server that nobody comes to
+connect_before_load()
+{
+	setup_rxe && start_nvmet riso0 10.0.0.2 &&
+	connect_nvme riso0 10.0.0.2 10.0.0.1 >/dev/null || return
+	ibv_rc_pingpong -d rxe1 >/dev/null &
+	program=$!
+	busywait 20 core_has_program
+}
+
+same_as_core()
+{
+	local want
+
+	want=$(rdma -j resource show qp |
+		jq -c 'map([.ifname, .lqpn]) | sort') &&
+	shows "(map([.dev, .qpn]) | sort) == $want" flow show
+}
+
+one_of_them()
+{
+	local qpn
+
+	qpn=$(rdma-isolate -j flow show dev rxe1 |
+		jq ".[] | select(.pid == $program).qpn") &&
+	shows "length == 1 and .[0].pid == $program" \
+		flow show dev rxe1 qpn "$qpn"
+}
+
+# The one socket that it may open is for the module.
+without_core()
+{
+	(exec 3>&- && ulimit -n 4 && exec rdma-isolate "$@")
+}
+
+core_is_missed()
+{
+	local err out
+
+	err=$(without_core flow show dev rxe0 2>&1 >/dev/null) && return 1
+	out=$(without_core -j flow show dev rxe0 2>/dev/null)
+	[[ $err == *"from before load are not listed"* ]] &&
+	jq -e 'length == 2 and all(.reason == "disabled")' <<<"$out" >/dev/null &&
+		return
+	ktap_print_msg "$err $out"
+	return 1
+}
+
+reconnected()
+{
+	disconnect_nvme riso0 &&
+	connect_nvme riso0 10.0.0.2 10.0.0.1 >/dev/null &&
+	shows 'map(select(.ulp == "nvme_rdma" or .ulp == "nvmet_rdma")) |
+		length == 4 and all(.reason == "disabled")' flow show
+}
+
+leave()
+{
+	stop_all_nvmet
+	kill "$program"
+	wait "$program" 2>/dev/null
+	shows 'all(.reason == "special-qp")' flow show
 }
 
 add_rules()
@@ -148,10 +222,29 @@ delete_rules()
 	rdma-isolate rule delete id "$second" && shows '. == []' rule show
 }
 
+connect_before_load || skip_all "no rxe devices, or no target on them"
 load_module || skip_all "the module does not load"
-setup_rxe || skip_all "no rxe devices"
 ktap_print_header
-ktap_set_plan 26
+ktap_set_plan 36
+check "an older connection of the kernel" shows '
+	map(select(.reason == "before-load")) | length == 2 and all(.ulp == "nvme_rdma" and .qp_type == "RC" and .qp_state == "RTS" and
+	(.managed | not) and (has("pid") | not))' flow show dev rxe0
+check "both ends of it" shows 'map(select(.ulp == "nvmet_rdma" and
+	.reason == "before-load")) | length == 2' flow show
+check "an older program" shows "any(.reason == \"before-load\" and
+	.pid == $program and .comm == \"ibv_rc_pingpong\" and
+	(has(\"ulp\") | not))" flow show dev rxe1
+check "what to do about it" text \
+	'managed no reason "created before load, reconnect" qp-type RC' \
+	flow show dev rxe0
+check "management queue pairs" shows 'map(select(.qp_type == "GSI")) |
+	length == 2 and all(.reason == "special-qp" and .ulp == "ib_core")' \
+	flow show
+check "all that the core lists" same_as_core
+check "one by its number" one_of_them
+check "not older after reconnecting" reconnected
+check "says when the core does not answer" core_is_missed
+check "all have gone" leave
 check "two devices, idle" shows \
 	'map(select(.name | test("^rxe[01]$")) | .state == "idle") == [true, true]' \
 	dev show
