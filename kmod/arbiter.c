@@ -61,6 +61,8 @@ enum {
 	RISO_TICK_NS = 50 * NSEC_PER_USEC,
 	/* A turn or slice, in device time, if no token size was set. */
 	RISO_SLICE_NS = 200 * NSEC_PER_USEC,
+	/* Messages of a turn, if no number was set. */
+	RISO_TURN_OPS = 64,
 	/* A group counts as active this long after its last post. */
 	RISO_ACTIVE_NS = 50 * NSEC_PER_MSEC,
 	/* Unconstrained window while several groups are active: this much time... */
@@ -141,6 +143,12 @@ static u64 token(const struct riso_dev *rd)
 static u64 speed(const struct riso_dev *rd, enum riso_dir dir)
 {
 	return min(rd->arb[dir].peak ?: U64_MAX, rd->cfg.max_rate);
+}
+
+static u32 token_ops(const struct riso_dev *rd)
+{
+	return rd->cfg.token_ops == RISO_AUTO ? RISO_TURN_OPS :
+						rd->cfg.token_ops;
 }
 
 /* Bandwidth-delay product of the path, 0 until it was measured. */
@@ -360,7 +368,7 @@ static u64 oldest_since(const struct riso_arb *a, const struct riso_flow *f,
 	return max(a->completed_ns, slot->posted_ns + f->rtt_min);
 }
 
-static const struct riso_slot *oldest(const struct riso_dev *rd,
+static const struct riso_slot *oldest(struct riso_dev *rd,
 				      const struct riso_flow **f)
 {
 	*f = list_first_entry_or_null(&rd->reap, struct riso_flow, reap);
@@ -508,7 +516,7 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	gd->turn_ops += ops;
 	if (gd->turn >= token(rd) ||
 	    (f->class == RISO_CLASS_THROUGHPUT &&
-	     gd->turn_ops >= rd->cfg.token_ops)) {
+	     gd->turn_ops >= token_ops(rd))) {
 		gd->turn = 0;
 		gd->turn_ops = 0;
 	}

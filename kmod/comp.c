@@ -8,9 +8,10 @@
  * A tag is the address of a slot. The slots of a flow fill one page, and the page
  * address is in a table, so any wr_id can be looked up without following it. A
  * slot is retired by its own completion, or by a later one if it was not signaled,
- * since the completions of a send queue come in order. Tags outlive their QP: rxe leaves the completions of a
- * destroyed QP in the CQ, mlx5 takes them out. So the slots of a destroyed QP wait
- * on the CQ's list of zombies until the CQ has once been polled empty.
+ * since the completions of a send queue come in order. Tags outlive their QP: rxe
+ * leaves the completions of a destroyed QP in the CQ, mlx5 takes them out. So the
+ * slots of a destroyed QP wait on the CQ's list of zombies until the CQ has once
+ * been polled empty.
  *
  * The reaper polls on behalf of a ULP that is busy with something else: a target
  * works on commands in the thread that polls, for up to a millisecond, and pacing
@@ -230,8 +231,9 @@ static void retire(struct riso_slots *s, struct riso_slot *slot)
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		if (slot->wire[dir])
 			riso_arb_complete(f, dir, slot->wire[dir]);
-	if (slot->flags & RISO_SLOT_CHUNK)
-		f->rd->stats[RISO_STAT_CHUNK_COMPLETED]++;
+	if (!(slot->flags & RISO_SLOT_CHUNK))
+		return;
+	f->rd->stats[RISO_STAT_CHUNK_COMPLETED]++;
 	trace_chunk_complete(f, slot->seq, slot->bytes);
 }
 
@@ -371,7 +373,9 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc)
 		n = got < 0 && !n ? got : n + max(got, 0);
 	}
 	spin_unlock_irqrestore(&c->poll_lock, flags);
-	riso_arb_run(c->rd);
+	/* Who queues something later runs the arbiter himself. */
+	if (READ_ONCE(c->rd->held))
+		riso_arb_run(c->rd);
 	return n;
 }
 
@@ -719,11 +723,8 @@ bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq)
 	struct riso_cq *c = riso_comp_cq_find(rd, cq);
 	u32 want = RISO_SLOTS;
 
-	if (!c) {
+	if (!c)
 		c = add_cq(rd, cq, 0);
-		/* Pollers that did not find it must be out before it has tags. */
-		synchronize_rcu();
-	}
 	if (!c)
 		return false;
 	while (want > RISO_SLOTS_MIN && want > 2 * f->sq_depth)
@@ -747,6 +748,11 @@ bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq)
 		return false;
 	f->cq = c;
 	f->cq_room = want;
+	if (!c->tagged) {
+		WRITE_ONCE(c->tagged, true);
+		/* Who polls around us must be out before it has tags. */
+		synchronize_rcu();
+	}
 	return true;
 }
 

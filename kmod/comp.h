@@ -109,6 +109,7 @@ struct riso_slots {
  * @soft_tail: next to fill
  * @wc: room for the reaper
  * @zombies: tags of destroyed QPs whose CQEs may still be in the CQ
+ * @tagged: our tags may be in it; else it is polled around us
  * @dead: the CQ is being destroyed, the reaper keeps off
  * @quiet: the ULP wants an event; the reaper stands in for the provider
  * @out: flows with slots unretired, under &riso_dev.lock
@@ -119,6 +120,7 @@ struct riso_cq {
 	struct riso_dev *rd;
 	struct ib_cq *cq;
 	u32 room;
+	bool tagged;
 	bool dead;
 	bool quiet;
 	u32 out;

@@ -33,7 +33,6 @@ enum {
 	RISO_CHUNK_DEFAULT = 4096,
 	RISO_CHUNK_MIN = 1024,
 	RISO_CHUNK_MAX = 1024 * 1024,
-	RISO_TOKEN_OPS_DEFAULT = 64,
 	RISO_WINDOW_MIN = 1024,
 	RISO_DRAIN_POLL_MS = 10,
 	RISO_REMOVE_MS = 5000,
@@ -359,8 +358,7 @@ static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
 				       "token-ops is at least 1 message, or auto");
 			return -ERANGE;
 		}
-		cfg->token_ops = new->token_ops == RISO_AUTO ?
-				 RISO_TOKEN_OPS_DEFAULT : new->token_ops;
+		cfg->token_ops = new->token_ops;
 	}
 	if (chg->mask & RISO_SET_INFLIGHT) {
 		if (new->inflight_bytes &&
@@ -454,7 +452,7 @@ static int add_one(struct ib_device *ibdev)
 		.max_rate = port_rate(ibdev),
 		.chunk_bytes = RISO_CHUNK_DEFAULT,
 		.token_bytes = RISO_AUTO,
-		.token_ops = RISO_TOKEN_OPS_DEFAULT,
+		.token_ops = RISO_AUTO,
 		.inflight_bytes = RISO_AUTO,
 	};
 	rd->cfg.safe_util = rd->cfg.max_rate;

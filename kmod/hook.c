@@ -16,7 +16,8 @@
  * with our tag can be polled around us.
  *
  * Contexts: post_send, poll_cq and req_notify_cq in any; the others may sleep.
- * The post hook costs a user-space or unmanaged QP one look-up and no store.
+ * A user-space QP costs a test, and an unmanaged kernel QP, or a CQ that no managed
+ * flow uses, one look-up, and neither a store to shared memory.
  */
 
 #include <linux/delay.h>
@@ -134,7 +135,8 @@ static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 		return rd->orig.poll_cq(cq, num, wc);
 	rcu_read_lock();
 	c = riso_comp_cq_find(rd, cq);
-	ret = c ? riso_comp_poll(c, num, wc) : rd->orig.poll_cq(cq, num, wc);
+	ret = c && READ_ONCE(c->tagged) ? riso_comp_poll(c, num, wc) :
+					  rd->orig.poll_cq(cq, num, wc);
 	rcu_read_unlock();
 	return ret;
 }
@@ -149,8 +151,8 @@ static int hook_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 		return rd->orig.req_notify_cq(cq, flags);
 	rcu_read_lock();
 	c = riso_comp_cq_find(rd, cq);
-	ret = c ? riso_comp_notify(c, flags) :
-		  rd->orig.req_notify_cq(cq, flags);
+	ret = c && READ_ONCE(c->tagged) ? riso_comp_notify(c, flags) :
+					  rd->orig.req_notify_cq(cq, flags);
 	rcu_read_unlock();
 	return ret;
 }
