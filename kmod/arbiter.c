@@ -22,14 +22,17 @@
  * and two limits hold:
  * - The clock. It says until when the device has work, and bulk is posted when it
  *   is not ahead of the time. Each post advances it by its device time at SafeUtil.
- *   It may be behind by one chunk, not more: a late timer is made up for once, not
- *   as a burst.
- * - The window. It caps what is posted and not completed: per flow two chunks and
- *   the path's own bandwidth-delay product; per device two chunks beyond the paths'
- *   own. If MaxRate is set too high, or the timer is early, this is what keeps the
- *   queue short. Bytes of a flow that does not complete (its peer is gone, the
- *   network is slow) are not in the NIC's queue any more after a while: they count
- *   against the flow, not against the device.
+ *   What a late timer has missed is lost, not made up for as a burst: the queue that
+ *   a burst leaves would hardly get shorter at a rate near the link's. Where chunks
+ *   are too short for a timer, the clock works in ticks.
+ * - The window. It caps what is posted and not completed: per device a chunk and a
+ *   half beyond the paths' own bandwidth-delay products, per flow a chunk more. It
+ *   is finer than whole chunks: between two completions the oldest piece is taken to
+ *   leave the device at the rate at which it was seen to deliver. If MaxRate is set
+ *   too high, or the timer is early, this is what keeps the queue short. Bytes of a
+ *   flow that does not complete (its peer is gone, the network is slow) are not in
+ *   the NIC's queue any more after a while: they count against the flow, not against
+ *   the device.
  * With no latency flow nothing is cut and the clock does not run. One active group
  * posts without limit; with more, a window keeps the queue here, where turns are
  * taken, rather than in the device.
@@ -57,7 +60,10 @@
 #include "trace.h"
 
 enum {
-	/* At fast links the clock may be ahead by this: timers cost microseconds. */
+	/*
+	 * Timers cost microseconds. Where a chunk takes less than this, the clock may
+	 * be off by as much, and the provider's events tell of completions.
+	 */
 	RISO_TICK_NS = 50 * NSEC_PER_USEC,
 	/* A turn or slice, in device time, if no token size was set. */
 	RISO_SLICE_NS = 200 * NSEC_PER_USEC,
@@ -79,7 +85,7 @@ enum {
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 	/* A flow that holds something and did not post for this long just posts. */
 	RISO_STUCK_NS = NSEC_PER_SEC,
-	RISO_REAP_MIN_NS = 20 * NSEC_PER_USEC,
+	RISO_REAP_MIN_NS = 50 * NSEC_PER_USEC,
 	RISO_REAP_MAX_NS = 250 * NSEC_PER_USEC,
 	/* Batches that one call may post before it leaves the rest to the timer. */
 	RISO_RUN_BATCHES = 16,
@@ -117,11 +123,11 @@ static u64 cost_of(const struct riso_dev *rd, u64 bytes, u32 ops, u64 rate)
 	return ns;
 }
 
-/* What may stand in the device: two chunks with their headers. */
+/* What may stand in the device: a chunk and a half, with their headers. */
 static u64 window(const struct riso_dev *rd)
 {
 	if (rd->cfg.inflight_bytes == RISO_AUTO)
-		return 2 * (rd->cfg.chunk_bytes + rd->cfg.chunk_bytes / 16);
+		return rd->cfg.chunk_bytes + 5 * rd->cfg.chunk_bytes / 8;
 	return rd->cfg.inflight_bytes ?: U32_MAX;
 }
 
@@ -330,10 +336,10 @@ void riso_arb_wake(struct riso_flow *f)
 
 /* --- whose turn, and when --- */
 
-/* How far behind the clock may be: what a late timer may make up for. */
-static u64 credit(const struct riso_dev *rd)
+/* How far off the clock may be: not at all if a timer can pace single chunks. */
+static u64 tick(const struct riso_dev *rd)
 {
-	return max_t(u64, rd->chunk_ns, RISO_TICK_NS);
+	return rd->fine ? 0 : RISO_TICK_NS;
 }
 
 /*
@@ -426,13 +432,11 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 	t->dir = dir;
 	t->qt = (struct riso_quantum){ .bytes = U64_MAX };
 	if (shaped(rd)) {
-		u64 ahead = rd->chunk_ns < RISO_TICK_NS ? RISO_TICK_NS : 0;
-
-		if (a->next > now + ahead)
-			clock = a->next - ahead / 2;
+		if (a->next > now + tick(rd))
+			clock = a->next - tick(rd) / 2;
 		else
-			t->qt.bytes = bytes_in(now + ahead -
-					       max(a->next, now - credit(rd)),
+			t->qt.bytes = bytes_in(now + tick(rd) -
+					       max(a->next, now - tick(rd)),
 					       rd->cfg.safe_util);
 		t->qt.chunk = chunk_of(t->f, dir);
 		limit = window(rd);
@@ -501,7 +505,7 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	u32 ops = f->q.num;
 
 	if (shaped(rd))
-		a->next = max(a->next, now - credit(rd)) +
+		a->next = max(a->next, now - tick(rd)) +
 			  cost_of(rd, wire, ops, rd->cfg.safe_util);
 	if (!t->qt.debt)
 		a->vnow = max(a->vnow, gd->vtime);
@@ -567,6 +571,9 @@ static void arm(struct riso_dev *rd, u64 now)
 	rd->want_ns = U64_MAX;
 	if ((!rd->held && list_empty(&rd->quiet)) || !rd->running)
 		return;
+	/* Events of the provider drive it then, and the timer is the backstop. */
+	if (!rd->fine)
+		when = max(when, now + RISO_TICK_NS / 2);
 	/* What is posted next takes the completions along. */
 	if (when > now + RISO_REAP_MAX_NS)
 		when = min(when, next_reap(rd, now));
@@ -677,7 +684,8 @@ bool riso_arb_sparse(struct riso_flow *f, u64 now)
 
 	return shaped(rd) && list_empty(&f->group->dir[RISO_TX].flows) &&
 	       list_empty(&f->group->dir[RISO_RX].flows) &&
-	       spent + riso_queue_next(f, 0) <= window(rd) / 2;
+	       spent + riso_queue_next(f, 0) <=
+	       rd->cfg.chunk_bytes + rd->cfg.chunk_bytes / 16;
 }
 
 /**
@@ -801,11 +809,13 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 	int dir;
 
 	rd->chunk_ns = time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
+	rd->fine = rd->chunk_ns >= RISO_TICK_NS;
 	rd->was_shaped = shaped(rd);
 	if (!was && rd->was_shaped)
 		rd->shaped_ns = now;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		rd->arb[dir].next = min(rd->arb[dir].next, now + credit(rd));
+		rd->arb[dir].next = min(rd->arb[dir].next,
+					now + rd->chunk_ns + tick(rd));
 		rd->arb[dir].peak = 0;
 	}
 	list_for_each_entry(f, &rd->managed, managed) {

@@ -382,13 +382,14 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc)
 /*
  * May the reaper stand in for the provider's events on this CQ? Only the RDMA core's
  * own handlers, which just schedule, may be called from where it runs; and nobody
- * but managed flows may use the CQ, whose completions may wait for a tick.
+ * but managed flows may use the CQ, whose completions may wait for a tick. Where
+ * completions come faster than a timer should, there is nothing to gain.
  */
 static bool may_be_quiet(const struct riso_cq *c)
 {
 	const struct riso_dev *rd = c->rd;
 
-	return rd->running && rd->was_shaped && c->out && c->cq->wc &&
+	return rd->running && rd->was_shaped && rd->fine && c->out && c->cq->wc &&
 	       c->cq->poll_ctx != IB_POLL_DIRECT &&
 	       atomic_read(&c->cq->usecnt) == c->uses;
 }

@@ -123,6 +123,7 @@ struct riso_observed {
  * @held: work requests in the queues
  * @latency_flows: latency flows in RTS (L)
  * @chunk_ns: time of a chunk at SafeUtil
+ * @fine: that is long enough for a timer to pace single chunks
  * @was_shaped: messages are cut and paced
  * @shaped_ns: since when
  * @arb: one arbiter for each direction
@@ -166,6 +167,7 @@ struct riso_dev {
 	u32 held;
 	u32 latency_flows;
 	u64 chunk_ns;
+	bool fine;
 	bool was_shaped;
 	u64 shaped_ns;
 	struct riso_arb arb[RISO_DIRS];
