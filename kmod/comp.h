@@ -126,7 +126,7 @@ struct riso_cq {
 	u32 out;
 	u32 uses;
 	struct list_head quiet_list;
-	spinlock_t poll_lock;
+	spinlock_t poll_lock;	/* see above */
 	u64 polled_ns;
 	struct ib_wc *soft;
 	u32 soft_head;

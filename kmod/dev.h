@@ -150,7 +150,7 @@ struct riso_dev {
 
 	struct kref ref;
 	u32 index;
-	struct mutex mutex;
+	struct mutex mutex;	/* see above */
 	enum riso_state state;
 	struct xarray qpns;
 	struct list_head groups;
@@ -161,7 +161,7 @@ struct riso_dev {
 	bool buried;
 	atomic_long_t reaped;
 
-	spinlock_t lock ____cacheline_aligned_in_smp;
+	spinlock_t lock ____cacheline_aligned_in_smp; /* see above */
 	struct riso_cfg cfg;
 	u64 stats[RISO_STAT_MAX];
 	u32 held;

@@ -306,16 +306,46 @@ static void wait_for_hooks(void)
 	synchronize_rcu_tasks();
 }
 
-#define SWAP(rd, op) do {						\
-	if ((rd)->orig.op)						\
-		WRITE_ONCE((rd)->ibdev->ops.op, hook_##op);		\
-} while (0)
+static const struct ib_device_ops hooks = {
+	.create_qp = hook_create_qp,
+	.modify_qp = hook_modify_qp,
+	.destroy_qp = hook_destroy_qp,
+	.drain_sq = hook_drain_sq,
+	.create_cq = hook_create_cq,
+	.destroy_cq = hook_destroy_cq,
+	.post_destroy_cq = hook_post_destroy_cq,
+	.post_send = hook_post_send,
+	.poll_cq = hook_poll_cq,
+	.req_notify_cq = hook_req_notify_cq,
+};
+
+#define OP(name) offsetof(struct ib_device_ops, name)
+
+static void *op_of(const struct ib_device_ops *ops, size_t op)
+{
+	return *(void *const *)((const void *)ops + op);
+}
+
+static void set_op(struct riso_dev *rd, size_t op, void *to)
+{
+	void **slot = (void *)&rd->ibdev->ops + op;
+
+	WRITE_ONCE(*slot, to);
+}
+
+/* What the provider does not have stays so. */
+static void swap_in(struct riso_dev *rd, size_t op)
+{
+	if (op_of(&rd->orig, op))
+		set_op(rd, op, op_of(&hooks, op));
+}
 
 /* Somebody may have put a hook of his own on top: that one stays. */
-#define RESTORE(rd, op) do {						\
-	if ((rd)->ibdev->ops.op == hook_##op)				\
-		WRITE_ONCE((rd)->ibdev->ops.op, (rd)->orig.op);		\
-} while (0)
+static void restore(struct riso_dev *rd, size_t op)
+{
+	if (op_of(&rd->ibdev->ops, op) == op_of(&hooks, op))
+		set_op(rd, op, op_of(&rd->orig, op));
+}
 
 /**
  * riso_hook_attach - register what is created from now on
@@ -333,13 +363,13 @@ int riso_hook_attach(struct riso_dev *rd)
 	WRITE_ONCE(riso_hook_devs[rd->index], rd);
 	/* A hook must see the device that it is called for. */
 	synchronize_rcu();
-	SWAP(rd, destroy_cq);
-	SWAP(rd, post_destroy_cq);
-	SWAP(rd, destroy_qp);
-	SWAP(rd, drain_sq);
-	SWAP(rd, modify_qp);
-	SWAP(rd, create_cq);
-	SWAP(rd, create_qp);
+	swap_in(rd, OP(destroy_cq));
+	swap_in(rd, OP(post_destroy_cq));
+	swap_in(rd, OP(destroy_qp));
+	swap_in(rd, OP(drain_sq));
+	swap_in(rd, OP(modify_qp));
+	swap_in(rd, OP(create_cq));
+	swap_in(rd, OP(create_qp));
 	return 0;
 }
 
@@ -351,13 +381,13 @@ int riso_hook_attach(struct riso_dev *rd)
  */
 void riso_hook_detach(struct riso_dev *rd)
 {
-	RESTORE(rd, create_qp);
-	RESTORE(rd, create_cq);
-	RESTORE(rd, modify_qp);
-	RESTORE(rd, drain_sq);
-	RESTORE(rd, destroy_qp);
-	RESTORE(rd, post_destroy_cq);
-	RESTORE(rd, destroy_cq);
+	restore(rd, OP(create_qp));
+	restore(rd, OP(create_cq));
+	restore(rd, OP(modify_qp));
+	restore(rd, OP(drain_sq));
+	restore(rd, OP(destroy_qp));
+	restore(rd, OP(post_destroy_cq));
+	restore(rd, OP(destroy_cq));
 	wait_for_hooks();
 	WRITE_ONCE(riso_hook_devs[rd->index], NULL);
 }
@@ -370,8 +400,8 @@ void riso_hook_detach(struct riso_dev *rd)
  */
 void riso_hook_poll(struct riso_dev *rd)
 {
-	SWAP(rd, req_notify_cq);
-	SWAP(rd, poll_cq);
+	swap_in(rd, OP(req_notify_cq));
+	swap_in(rd, OP(poll_cq));
 	wait_for_atomic_hooks();
 }
 
@@ -383,8 +413,8 @@ void riso_hook_poll(struct riso_dev *rd)
  */
 void riso_hook_unpoll(struct riso_dev *rd)
 {
-	RESTORE(rd, poll_cq);
-	RESTORE(rd, req_notify_cq);
+	restore(rd, OP(poll_cq));
+	restore(rd, OP(req_notify_cq));
 	wait_for_atomic_hooks();
 }
 
@@ -394,7 +424,7 @@ void riso_hook_unpoll(struct riso_dev *rd)
  */
 void riso_hook_post(struct riso_dev *rd)
 {
-	SWAP(rd, post_send);
+	swap_in(rd, OP(post_send));
 }
 
 /**
@@ -405,6 +435,6 @@ void riso_hook_post(struct riso_dev *rd)
  */
 void riso_hook_unpost(struct riso_dev *rd)
 {
-	RESTORE(rd, post_send);
+	restore(rd, OP(post_send));
 	wait_for_atomic_hooks();
 }
