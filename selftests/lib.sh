@@ -109,6 +109,17 @@ netdev_sysctl()
 		"net.ipv4.conf.$1.arp_ignore=1"
 }
 
+# Packets are received on the CPU that takes them off the sender's queue, and
+# would overtake each other where that changes. rxe then sends all again that is
+# not acknowledged, registers memory once more that is registered by now, and
+# puts the QP into error. So one CPU receives all that comes to a device.
+keep_order()
+{
+	[ "$(nproc)" -eq 1 ] ||
+		printf '%x\n' $((1 << ${1#veth} % $(nproc))) \
+			>"/sys/class/net/$1/queues/rx-0/rps_cpus"
+}
+
 # route_over_wire FROM-ADDRESS NETDEV TO-ADDRESS PEER-NETDEV
 route_over_wire()
 {
@@ -159,6 +170,7 @@ setup_rxe_pair()
 	netdev_sysctl all
 	for v in "$a" "$b"; do
 		netdev_sysctl "$v"
+		keep_order "$v" || return
 		# room for RoCE's largest MTU, 4096, and its headers
 		ip link set "$v" mtu 4200 up
 		ip rule add pref 10 iif "$v" lookup local
