@@ -25,9 +25,9 @@
  *   What a late timer has missed is lost, not made up for as a burst: the queue that
  *   a burst leaves would hardly get shorter at a rate near the link's. Where chunks
  *   are too short for a timer, the clock works in ticks.
- * - The window. It caps what is posted and not completed: per device a chunk and a
- *   half beyond the paths' own bandwidth-delay products, per flow a chunk more. It
- *   is finer than whole chunks: between two completions the oldest piece is taken to
+ * - The window. It caps what is posted and not completed: per device two chunks
+ *   beyond the paths' own bandwidth-delay products, per flow a chunk more. It is
+ *   finer than whole chunks: between two completions the oldest piece is taken to
  *   leave the device at the rate at which it was seen to deliver. If MaxRate is set
  *   too high, or the timer is early, this is what keeps the queue short. Bytes of a
  *   flow that does not complete (its peer is gone, the network is slow) are not in
@@ -123,11 +123,11 @@ static u64 cost_of(const struct riso_dev *rd, u64 bytes, u32 ops, u64 rate)
 	return ns;
 }
 
-/* What may stand in the device: a chunk and a half, with their headers. */
+/* What may stand in the device: two chunks with their headers. */
 static u64 window(const struct riso_dev *rd)
 {
 	if (rd->cfg.inflight_bytes == RISO_AUTO)
-		return rd->cfg.chunk_bytes + 5 * rd->cfg.chunk_bytes / 8;
+		return 2 * (rd->cfg.chunk_bytes + rd->cfg.chunk_bytes / 16);
 	return rd->cfg.inflight_bytes ?: U32_MAX;
 }
 

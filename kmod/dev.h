@@ -54,7 +54,7 @@ enum riso_state {
  * @token_bytes: bytes of one turn (TokenBytes), RISO_AUTO derives it
  * @token_ops: messages of one turn (TokenOps), RISO_AUTO derives it
  * @inflight_bytes: cap on posted, uncompleted bytes beyond the path's own,
- *	0 is off, RISO_AUTO is a chunk and a half
+ *	0 is off, RISO_AUTO is two chunks
  * @calibrated: @max_rate was set by somebody, not guessed from the port
  */
 struct riso_cfg {

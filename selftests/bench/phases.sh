@@ -14,7 +14,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 LINK=400mbit
-SAFE_UTIL=390mbit
+SAFE_UTIL=385mbit
 CHUNK=4k
 PROBES=10000
 PROBES_BESIDE=1000
