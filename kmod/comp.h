@@ -67,6 +67,7 @@ struct riso_slot {
  * @qpn: of the QP
  * @hash: in the table of tag pages, RCU
  * @zombie: in &riso_cq.zombies when the QP is gone
+ * @rcu: frees it
  * @num: slots that may be used, what the CQ has room for
  * @head: where the next slot is taken
  * @tail: oldest slot that is not retired
@@ -110,6 +111,7 @@ struct riso_slots {
  * @wc: room for the reaper
  * @zombies: tags of destroyed QPs whose CQEs may still be in the CQ
  * @tagged: our tags may be in it; else it is polled around us
+ * @rcu: frees it
  * @dead: the CQ is being destroyed, the reaper keeps off
  * @quiet: the ULP wants an event; the reaper stands in for the provider
  * @out: flows with slots unretired, under &riso_dev.lock

@@ -497,6 +497,8 @@ void riso_flow_destroyed(struct riso_flow *f)
 void riso_flow_surrender(struct riso_flow *f)
 {
 	f->unfit = RISO_REASON_UNKNOWN_OPCODE;
+	f->cq->uses -= f->cq_uses;
+	f->cq_uses = 0;
 	WRITE_ONCE(f->mode, RISO_FLOW_DRAIN);
 	riso_dev_settle(f->rd);
 }

@@ -31,61 +31,112 @@ enum riso_flow_mode {
 
 /**
  * struct riso_flow - one QP
+ * @hash: in riso_dev.qps, RCU
+ * @qp: the QP
+ * @rd: its device
+ * @rcu: frees it
+ * @qpn: QP number
+ * @sq_depth: max_send_wr as told to the ULP
+ * @max_sge: elements of a work request, at most
+ * @max_inline: inline bytes of a work request, at most
+ * @unfit: why it can never be managed
+ * @who: whom it belongs to, what rules match on
+ * @class: latency, throughput or bandwidth
+ * @rule_id: rule that gave class and weight, 0 for none
+ * @weight: of its group
+ * @group: flows that it shares with
+ * @cq: shadow of the send CQ
+ * @cq_room: CQEs reserved there
+ * @cq_uses: its part of riso_cq.uses
+ * @no_memory: not managed: the cap on memory was reached
+ * @counted: as a latency flow
+ * @mode: how the hooks treat it
+ * @state: of the QP
+ * @mtu: of the path, bytes
+ * @max_rd_atomic: READs and atomics that the QP may have out
+ * @posting: one CPU is posting for this flow
+ * @paused: nobody may begin to
+ * @flush: QP in error: post at once, do not cut
+ * @refused: provider takes no more: complete here
+ * @told_refused: and has said so once
+ * @debt: its next batch does not wait
+ * @stale: what it has out does not stand in the NIC
+ * @refuse: completes what the provider refuses
+ * @retry_ns: provider was full: not before this
+ * @fail_ns: since when the provider is full, or 0
+ * @progress_ns: when it last posted
+ * @q: what is held
+ * @slots: its tags
+ * @managed: in riso_dev.managed
+ * @arb: at its place
+ * @place: where it stands if it has something to post
+ * @arb_dir: the direction that it stands in
+ * @reap: in riso_dev.reap: slots unretired
+ * @inflight: wire bytes posted, not completed
+ * @load: its part of riso_arb.load
+ * @rtt_min: ns, U64_MAX before the first sample
+ * @rtt_ns: begin of this epoch
+ * @bytes: payload posted
+ * @wrs: work requests posted to their last byte
+ * @chunks: posted
+ * @splits: work requests that were cut
+ * @queued: work requests taken over
+ * @wait_ns: time from there to the last byte posted, sum
  *
  * @qp, @rd, @qpn and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects all from @mode on; @mode is also read without it.
  * &riso_dev.mutex protects class, rule, group and the life of the flow.
  */
 struct riso_flow {
-	struct hlist_node hash;		/* in riso_dev.qps, RCU */
+	struct hlist_node hash;
 	struct ib_qp *qp;
 	struct riso_dev *rd;
 	struct rcu_head rcu;
 
 	u32 qpn;
-	u32 sq_depth;			/* max_send_wr as told to the ULP */
+	u32 sq_depth;
 	u32 max_sge;
 	u32 max_inline;
-	enum riso_reason unfit;		/* why it can never be managed */
+	enum riso_reason unfit;
 	struct riso_identity who;
 	enum riso_class class;
 	u32 rule_id;
 	u32 weight;
 	struct riso_group *group;
-	struct riso_cq *cq;		/* shadow of the send CQ */
-	u32 cq_room;			/* CQEs reserved there */
-	u32 cq_uses;			/* its part of riso_cq.uses */
+	struct riso_cq *cq;
+	u32 cq_room;
+	u32 cq_uses;
 	bool no_memory;
-	bool counted;			/* as a latency flow */
+	bool counted;
 
 	enum riso_flow_mode mode;
 	enum ib_qp_state state;
 	u32 mtu;
 	u32 max_rd_atomic;
-	bool posting;			/* one CPU is posting for this flow */
-	bool paused;			/* nobody may begin to */
-	bool flush;			/* QP in error: post at once, do not cut */
-	bool refused;			/* provider takes no more: complete here */
-	bool told_refused;		/* and has said so once */
-	bool debt;			/* its next batch does not wait */
-	bool stale;			/* what it has out does not stand in the NIC */
+	bool posting;
+	bool paused;
+	bool flush;
+	bool refused;
+	bool told_refused;
+	bool debt;
+	bool stale;
 	struct delayed_work refuse;
-	u64 retry_ns;			/* provider was full: not before this */
-	u64 fail_ns;			/* since when the provider is full, or 0 */
-	u64 progress_ns;		/* when it last posted */
+	u64 retry_ns;
+	u64 fail_ns;
+	u64 progress_ns;
 
 	struct riso_queue q;
 	struct riso_slots *slots;
-	struct list_head managed;	/* in riso_dev.managed */
-	struct list_head arb;		/* at its place */
+	struct list_head managed;
+	struct list_head arb;
 	enum riso_place place;
 	enum riso_dir arb_dir;
-	struct list_head reap;		/* in riso_dev.reap: slots unretired */
+	struct list_head reap;
 
-	u64 inflight[RISO_DIRS];	/* wire bytes posted, not completed */
-	u64 load[RISO_DIRS];		/* its part of riso_arb.load */
-	u64 rtt_min;			/* ns, U64_MAX before the first sample */
-	u64 rtt_ns;			/* begin of this epoch */
+	u64 inflight[RISO_DIRS];
+	u64 load[RISO_DIRS];
+	u64 rtt_min;
+	u64 rtt_ns;
 
 	u64 bytes[RISO_DIRS];
 	u64 wrs;
@@ -97,6 +148,27 @@ struct riso_flow {
 
 /**
  * struct riso_flow_info - a flow as a dump shows it
+ * @qpn: QP number
+ * @class: latency, throughput or bandwidth
+ * @reason: why it is not managed
+ * @qp_type: as &enum ib_qp_type
+ * @qp_state: as &enum ib_qp_state
+ * @ulp: kernel owner
+ * @peer: GID of the peer
+ * @peer_known: @peer is valid
+ * @pid: of the owner, 0 for a ULP
+ * @comm: likewise
+ * @uid: likewise
+ * @rule_id: rule that gave class and weight, 0 for none
+ * @weight: of its group
+ * @tx_bytes: payload sent
+ * @rx_bytes: payload fetched
+ * @wrs: work requests posted to their last byte
+ * @chunks: posted
+ * @splits: work requests that were cut
+ * @queued: work requests taken over
+ * @wait_ns: time that they waited, sum
+ * @held: work requests in the queue
  */
 struct riso_flow_info {
 	u32 qpn;
