@@ -11,8 +11,8 @@
  * rule, whose send CQ is polled by event and has room. All others are listed with
  * the reason and never touched.
  *
- * &riso_dev.mutex serialises everything here but riso_flow_find(), which is called
- * under RCU in any context. Changes to what the post path looks at are made under
+ * &riso_dev.mutex serialises everything here; flows are looked up under RCU, in any
+ * context, by hook.c. Changes to what the post path looks at are made under
  * &riso_dev.lock inside the mutex.
  */
 
@@ -48,16 +48,6 @@ static bool listed(const char *ulp)
 		if (!strcmp(ulps[i], ulp))
 			return true;
 	return false;
-}
-
-struct riso_flow *riso_flow_find(struct riso_dev *rd, const struct ib_qp *qp)
-{
-	struct riso_flow *f;
-
-	hash_for_each_possible_rcu(rd->qps, f, hash, (unsigned long)qp)
-		if (f->qp == qp)
-			return f;
-	return NULL;
 }
 
 /* --- groups --- */

@@ -194,15 +194,6 @@ struct riso_flow_info {
 	u32 held;
 };
 
-/**
- * riso_flow_find - look a QP up
- * @rd: its device
- * @qp: the QP
- *
- * Context: RCU read side.
- * Return: the flow or NULL.
- */
-struct riso_flow *riso_flow_find(struct riso_dev *rd, const struct ib_qp *qp);
 void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 		      const struct ib_qp_init_attr *attr, bool user);
 void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,

@@ -43,7 +43,18 @@ static struct riso_dev *dev_of(const struct ib_device *ibdev)
 	return READ_ONCE(riso_hook_devs[ibdev->index]);
 }
 
-static void observe(struct riso_dev *rd, const struct ib_send_wr *wr)
+/* The flow of a QP or NULL; under RCU. */
+static struct riso_flow *find_flow(struct riso_dev *rd, const struct ib_qp *qp)
+{
+	struct riso_flow *f;
+
+	hash_for_each_possible_rcu(rd->qps, f, hash, (unsigned long)qp)
+		if (f->qp == qp)
+			return f;
+	return NULL;
+}
+
+static noinline void observe(struct riso_dev *rd, const struct ib_send_wr *wr)
 {
 	u64 bytes = 0;
 	u64 wrs = 0;
@@ -61,8 +72,9 @@ static void observe(struct riso_dev *rd, const struct ib_send_wr *wr)
 }
 
 /* The work requests of a managed flow: queue them, or say 1 to pass them on. */
-static int post_managed(struct riso_flow *f, const struct ib_send_wr *wr,
-			const struct ib_send_wr **bad_wr)
+static noinline int post_managed(struct riso_flow *f,
+				 const struct ib_send_wr *wr,
+				 const struct ib_send_wr **bad_wr)
 {
 	struct riso_dev *rd = f->rd;
 	unsigned long flags;
@@ -112,7 +124,7 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	if (qp->uobject)
 		return rd->orig.post_send(qp, wr, bad_wr);
 	rcu_read_lock();
-	f = riso_flow_find(rd, qp);
+	f = find_flow(rd, qp);
 	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS)
 		ret = post_managed(f, wr, bad_wr);
 	else if (READ_ONCE(rd->state) == RISO_STATE_OBSERVE)
@@ -177,7 +189,7 @@ static struct riso_flow *flow_of(struct riso_dev *rd, const struct ib_qp *qp)
 	struct riso_flow *f;
 
 	rcu_read_lock();
-	f = riso_flow_find(rd, qp);
+	f = find_flow(rd, qp);
 	rcu_read_unlock();
 	return f;
 }
