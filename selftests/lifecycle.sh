@@ -5,7 +5,7 @@
 # proves that messages were split, that the module cannot be unloaded while the
 # device is enabled, and that the disk still works when it is gone.
 #
-#	RISO_ROUNDS	how often (default 10; 5 on a kernel with KASAN)
+#	RISO_ROUNDS	how often (default 5)
 
 . "$(dirname "$0")/lib.sh"
 
@@ -14,13 +14,7 @@ need_module rdma_rxe nvme-rdma nvmet-rdma
 # A program that has a device open would keep its removal waiting.
 trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
 
-if [ -n "${RISO_ROUNDS:-}" ]; then
-	rounds=$RISO_ROUNDS
-elif [ -e /sys/kernel/debug/kmemleak ]; then
-	rounds=5
-else
-	rounds=10
-fi
+rounds=${RISO_ROUNDS:-5}
 
 counter()
 {

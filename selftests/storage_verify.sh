@@ -5,7 +5,7 @@
 # with checksums through NVMe over RDMA while messages are cut both ways (the
 # target WRITEs what is read and READs what is written).
 #
-#	RISO_REQUESTS	how many (default 30000; 5000 on a kernel with KASAN)
+#	RISO_REQUESTS	how many (default 15000; 5000 on a kernel with KASAN)
 
 . "$(dirname "$0")/lib.sh"
 
@@ -19,7 +19,7 @@ if [ -n "${RISO_REQUESTS:-}" ]; then
 elif [ -e /sys/kernel/debug/kmemleak ]; then
 	requests=5000
 else
-	requests=30000
+	requests=15000
 fi
 out=${RISO_OUT:-/tmp}/storage_verify.json
 
