@@ -574,8 +574,9 @@ static void arm(struct riso_dev *rd, u64 now)
 	/* Events of the provider drive it then, and the timer is the backstop. */
 	if (!rd->fine)
 		when = max(when, now + RISO_TICK_NS / 2);
-	/* What is posted next takes the completions along. */
-	if (when > now + RISO_REAP_MAX_NS)
+	/* The next post takes completions along, if it is soon. */
+	if (when == U64_MAX ||
+	    (when > now + RISO_REAP_MAX_NS && !list_empty(&rd->quiet)))
 		when = min(when, next_reap(rd, now));
 	if (rd->timer_ns <= when)
 		return;
@@ -816,7 +817,8 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		rd->arb[dir].next = min(rd->arb[dir].next,
 					now + rd->chunk_ns + tick(rd));
-		rd->arb[dir].peak = 0;
+		if (was != rd->was_shaped)
+			rd->arb[dir].peak = 0;
 	}
 	list_for_each_entry(f, &rd->managed, managed) {
 		if (was != rd->was_shaped) {

@@ -78,7 +78,7 @@ struct riso_group {
  * @rate: largest rate measured in this epoch, bytes per second
  * @rate_prev: the same in the epoch before
  * @rate_ns: begin of this epoch
- * @peak: largest rate measured since the settings were changed
+ * @peak: largest rate measured since shaping began
  */
 struct riso_arb {
 	struct rb_root_cached tree;
