@@ -123,11 +123,17 @@ static u64 cost_of(const struct riso_dev *rd, u64 bytes, u32 ops, u64 rate)
 	return ns;
 }
 
-/* What may stand in the device: two chunks with their headers. */
+/* A chunk with its headers. */
+static u64 chunk_wire(const struct riso_dev *rd)
+{
+	return rd->cfg.chunk_bytes + rd->cfg.chunk_bytes / 16;
+}
+
+/* What may stand in the device: two chunks. */
 static u64 window(const struct riso_dev *rd)
 {
 	if (rd->cfg.inflight_bytes == RISO_AUTO)
-		return 2 * (rd->cfg.chunk_bytes + rd->cfg.chunk_bytes / 16);
+		return 2 * chunk_wire(rd);
 	return rd->cfg.inflight_bytes ?: U32_MAX;
 }
 
@@ -374,6 +380,20 @@ static u64 oldest_since(const struct riso_arb *a, const struct riso_flow *f,
 	return max(a->completed_ns, slot->posted_ns + f->rtt_min);
 }
 
+static enum riso_dir slot_dir(const struct riso_slot *slot)
+{
+	return slot->wire[RISO_RX] ? RISO_RX : RISO_TX;
+}
+
+/* When it should have left the device, if it is the oldest. */
+static u64 due_of(const struct riso_flow *f, const struct riso_slot *slot)
+{
+	enum riso_dir dir = slot_dir(slot);
+
+	return oldest_since(&f->rd->arb[dir], f, slot) +
+	       time_of(slot->wire[dir], speed(f->rd, dir));
+}
+
 static const struct riso_slot *oldest(struct riso_dev *rd,
 				      const struct riso_flow **f)
 {
@@ -549,14 +569,11 @@ static u64 next_reap(struct riso_dev *rd, u64 now)
 {
 	const struct riso_flow *f;
 	const struct riso_slot *slot = oldest(rd, &f);
-	enum riso_dir dir;
 	u64 due;
 
 	if (!slot)
 		return now + RISO_REAP_MIN_NS;
-	dir = slot->wire[RISO_RX] ? RISO_RX : RISO_TX;
-	due = oldest_since(&rd->arb[dir], f, slot) +
-	      time_of(slot->wire[dir], speed(rd, dir));
+	due = due_of(f, slot);
 	if (due > now)
 		return clamp_t(u64, due, now + RISO_REAP_MIN_NS,
 			       now + RISO_REAP_MAX_NS);
@@ -685,8 +702,7 @@ bool riso_arb_sparse(struct riso_flow *f, u64 now)
 
 	return shaped(rd) && list_empty(&f->group->dir[RISO_TX].flows) &&
 	       list_empty(&f->group->dir[RISO_RX].flows) &&
-	       spent + riso_queue_next(f, 0) <=
-	       rd->cfg.chunk_bytes + rd->cfg.chunk_bytes / 16;
+	       spent + riso_queue_next(f, 0) <= chunk_wire(rd);
 }
 
 /**
@@ -739,7 +755,7 @@ static void measure_rate(struct riso_arb *a, u64 now)
  */
 void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot)
 {
-	enum riso_dir dir = slot->wire[RISO_RX] ? RISO_RX : RISO_TX;
+	enum riso_dir dir = slot_dir(slot);
 	struct riso_dev *rd = f->rd;
 	struct riso_arb *a = &rd->arb[dir];
 	u64 own = time_of(slot->wire[dir], speed(rd, dir));
@@ -750,7 +766,7 @@ void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot)
 	if (!shaped(rd) || slot->posted_ns < rd->shaped_ns)
 		return;
 	if (f->rtt_min != U64_MAX)
-		due = max(due, oldest_since(a, f, slot) + own);
+		due = max(due, due_of(f, slot));
 	a->completed_ns = min(now, due);
 	measure_rate(a, now);
 	delay = now - slot->posted_ns;
