@@ -23,8 +23,9 @@
  * - The clock. It says until when the device has work, and bulk is posted when it
  *   is not ahead of the time. Each post advances it by its device time at SafeUtil.
  *   What a late timer has missed is lost, not made up for as a burst: the queue that
- *   a burst leaves would hardly get shorter at a rate near the link's. Where chunks
- *   are too short for a timer, the clock works in ticks.
+ *   a burst leaves would hardly get shorter at a rate near the link's. A device that
+ *   delivers less than MaxRate although it is full slows the clock. Where chunks are
+ *   too short for a timer, the clock works in ticks.
  * - The window. It caps what is posted and not completed: per device two chunks
  *   beyond the paths' own bandwidth-delay products, per flow a chunk more. It is
  *   finer than whole chunks: between two completions the oldest piece is taken to
@@ -81,6 +82,12 @@ enum {
 	/* How long a measurement of path or device holds, and of the latter's rate. */
 	RISO_EPOCH_NS = NSEC_PER_SEC,
 	RISO_RATE_NS = 5 * NSEC_PER_MSEC,
+	/*
+	 * A device that was full for so long tells what it can deliver, and is
+	 * believed for a while.
+	 */
+	RISO_FULL_NS = 4 * RISO_RATE_NS,
+	RISO_CEILING_NS = NSEC_PER_SEC,
 	/* Posted this long ago and not completed: not in the NIC any more. */
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 	/* A flow that holds something and did not post for this long just posts. */
@@ -155,6 +162,17 @@ static u64 token(const struct riso_dev *rd)
 static u64 speed(const struct riso_dev *rd, enum riso_dir dir)
 {
 	return min(rd->arb[dir].peak ?: U64_MAX, rd->cfg.max_rate);
+}
+
+/* What the clock runs at: SafeUtil, or as much of the rate that is really there. */
+static u64 pace(const struct riso_dev *rd, enum riso_dir dir)
+{
+	u64 ceiling = rd->arb[dir].ceiling;
+
+	if (ceiling >= rd->cfg.max_rate)
+		return rd->cfg.safe_util;
+	return mul_u64_u64_div_u64(rd->cfg.safe_util, ceiling,
+				   rd->cfg.max_rate);
 }
 
 static u32 token_ops(const struct riso_dev *rd)
@@ -364,6 +382,7 @@ static void age(struct riso_dev *rd, enum riso_dir dir, u64 limit, u64 now)
 		if (f->stale)
 			continue;
 		f->stale = true;
+		rd->arb[dir].slack = true;
 		update_load(f, RISO_TX);
 		update_load(f, RISO_RX);
 		break;
@@ -457,7 +476,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		else
 			t->qt.bytes = bytes_in(now + tick(rd) -
 					       max(a->next, now - tick(rd)),
-					       rd->cfg.safe_util);
+					       pace(rd, dir));
 		t->qt.chunk = chunk_of(t->f, dir);
 		limit = window(rd);
 	} else if (now < a->contested_ns) {
@@ -475,6 +494,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 	}
 	if (clock) {
 		rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
+		a->slack = true;
 		trace_throttle(t->f, dir, clock - now, t->f->inflight[dir], 0);
 		rd->want_ns = min(rd->want_ns, clock);
 		return false;
@@ -515,6 +535,15 @@ static bool pick(struct riso_dev *rd, u64 now, struct turn *t)
 	return false;
 }
 
+static void set_vtime(struct riso_arb *a, struct riso_group_dir *gd, u64 vtime)
+{
+	if (!list_empty(&gd->flows))
+		rb_erase_cached(&gd->node, &a->tree);
+	gd->vtime = vtime;
+	if (!list_empty(&gd->flows))
+		rb_add_cached(&gd->node, &a->tree, vtime_less);
+}
+
 static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 		   u64 now)
 {
@@ -526,15 +555,13 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 
 	if (shaped(rd))
 		a->next = max(a->next, now - tick(rd)) +
-			  cost_of(rd, wire, ops, rd->cfg.safe_util);
+			  cost_of(rd, wire, ops, pace(rd, t->dir));
+	if (!a->load)
+		a->slack = true;
 	if (!t->qt.debt)
 		a->vnow = max(a->vnow, gd->vtime);
-	if (!list_empty(&gd->flows))
-		rb_erase_cached(&gd->node, &a->tree);
-	gd->vtime += cost_of(rd, wire, ops, rd->cfg.max_rate) *
-		     RISO_WEIGHT_DEFAULT / g->weight;
-	if (!list_empty(&gd->flows))
-		rb_add_cached(&gd->node, &a->tree, vtime_less);
+	set_vtime(a, gd, gd->vtime + cost_of(rd, wire, ops, rd->cfg.max_rate) *
+		  RISO_WEIGHT_DEFAULT / g->weight);
 
 	gd->turn += wire;
 	gd->turn_ops += ops;
@@ -706,6 +733,30 @@ bool riso_arb_sparse(struct riso_flow *f, u64 now)
 }
 
 /**
+ * riso_arb_refund - bytes that were charged were not taken by the provider
+ * @f: the flow
+ * @dir: direction
+ * @wire: wire bytes
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire)
+{
+	struct riso_dev *rd = f->rd;
+	struct riso_arb *a = &rd->arb[dir];
+	struct riso_group_dir *gd = &f->group->dir[dir];
+	u64 cost = time_of(wire, rd->cfg.max_rate) * RISO_WEIGHT_DEFAULT /
+		   f->group->weight;
+
+	if (!wire)
+		return;
+	sub_inflight(f, dir, wire);
+	if (shaped(rd))
+		a->next -= min(a->next, time_of(wire, pace(rd, dir)));
+	set_vtime(a, gd, gd->vtime - min(gd->vtime, cost));
+}
+
+/**
  * riso_arb_complete - bytes of a flow are out of the device
  * @f: the flow
  * @dir: direction
@@ -721,17 +772,37 @@ void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire)
 	f->rd->arb[dir].done += wire;
 }
 
+/* A device that was full all of a measurement: the mean of some tells its rate. */
+static void learn_ceiling(struct riso_arb *a, u64 span, u64 now)
+{
+	a->full += a->done;
+	a->full_ns += span;
+	if (a->full_ns < RISO_FULL_NS)
+		return;
+	a->ceiling = div64_u64(a->full * NSEC_PER_SEC, a->full_ns);
+	a->ceiling_ns = now;
+	a->full = 0;
+	a->full_ns = 0;
+}
+
 /* The largest rates at which completions came, over some milliseconds. */
 static void measure_rate(struct riso_arb *a, u64 now)
 {
 	u64 span = now - a->done_ns;
+	u64 rate;
 
 	if (span < RISO_RATE_NS)
 		return;
 	if (span < 2 * RISO_RATE_NS) {
-		a->rate = max(a->rate, div64_u64(a->done * NSEC_PER_SEC, span));
-		a->peak = max(a->peak, a->rate);
+		rate = div64_u64(a->done * NSEC_PER_SEC, span);
+		a->rate = max(a->rate, rate);
+		a->peak = max(a->peak, rate);
+		if (!a->slack)
+			learn_ceiling(a, span, now);
 	}
+	a->slack = false;
+	if (a->ceiling != U64_MAX && now - a->ceiling_ns > RISO_CEILING_NS)
+		a->ceiling = U64_MAX;
 	a->done = 0;
 	a->done_ns = now;
 	if (now - a->rate_ns > RISO_EPOCH_NS) {
@@ -833,6 +904,7 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		rd->arb[dir].next = min(rd->arb[dir].next,
 					now + rd->chunk_ns + tick(rd));
+		rd->arb[dir].ceiling = U64_MAX;
 		if (was != rd->was_shaped)
 			rd->arb[dir].peak = 0;
 	}
@@ -879,8 +951,10 @@ void riso_arb_init(struct riso_dev *rd)
 {
 	int dir;
 
-	for (dir = 0; dir < RISO_DIRS; dir++)
+	for (dir = 0; dir < RISO_DIRS; dir++) {
 		rd->arb[dir].tree = RB_ROOT_CACHED;
+		rd->arb[dir].ceiling = U64_MAX;
+	}
 	INIT_LIST_HEAD(&rd->urgent);
 	INIT_LIST_HEAD(&rd->parked);
 	INIT_LIST_HEAD(&rd->quiet);

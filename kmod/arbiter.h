@@ -79,6 +79,11 @@ struct riso_group {
  * @rate_prev: the same in the epoch before
  * @rate_ns: begin of this epoch
  * @peak: largest rate measured since shaping began
+ * @slack: the clock, or a lack of work, kept the device from being full since @done_ns
+ * @full: bytes completed in measurements without @slack, since @ceiling was known
+ * @full_ns: time that these took
+ * @ceiling: what a full device was seen to deliver, U64_MAX when not known
+ * @ceiling_ns: since when that holds
  */
 struct riso_arb {
 	struct rb_root_cached tree;
@@ -96,6 +101,11 @@ struct riso_arb {
 	u64 rate_prev;
 	u64 rate_ns;
 	u64 peak;
+	bool slack;
+	u64 full;
+	u64 full_ns;
+	u64 ceiling;
+	u64 ceiling_ns;
 };
 
 /**
@@ -119,6 +129,7 @@ void riso_arb_wake(struct riso_flow *f);
 void riso_arb_remove(struct riso_flow *f);
 void riso_arb_forget(struct riso_flow *f);
 void riso_arb_idle(struct riso_flow *f);
+void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot);
 bool riso_arb_sparse(struct riso_flow *f, u64 now);

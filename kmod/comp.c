@@ -211,7 +211,7 @@ void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire)
 		for (pos = head; pos != s->head; pos++)
 			wire += slot_at(s, pos)->wire[dir];
 		s->untagged_wire[dir] = untagged_wire[dir];
-		riso_arb_complete(f, dir, wire - untagged_wire[dir]);
+		riso_arb_refund(f, dir, wire - untagged_wire[dir]);
 	}
 	while (s->head != head)
 		slot_at(s, --s->head)->flags = 0;
