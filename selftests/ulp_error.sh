@@ -31,14 +31,13 @@ cases()
 		echo "split err op=$op after=2 cq=work odd=1"
 		echo "split err op=$op after=2 cq=softirq"
 		echo "whole reset op=$op"
+		echo "split reset op=$op after=3"
+		echo "split reset op=$op after=3 cq=work"
 		echo "whole destroy op=$op"
 		echo "split destroy op=$op after=3"
 		echo "split destroy op=$op after=3 cq=work"
 		echo "split destroy op=$op after=1 cq=tasklet"
 	done
-	# Answers to READs of before the reset may still come.
-	echo "split reset op=write after=3"
-	echo "split reset op=write after=3 cq=work"
 	echo "whole drain signal=0"
 	echo "whole peergone"
 	echo "split peergone after=3"
