@@ -6,49 +6,11 @@
 # and a program have connected before the module is loaded: they are listed, too.
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
 
 require rdma rdma-isolate jq ibv_rc_pingpong nvme
 need_module rdma_rxe nvme-rdma nvmet-rdma
 trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
-
-# check WHAT COMMAND...: one result; arguments stay as they are, which
-# ktap_test_result does not keep
-check()
-{
-	local what=$1
-	shift
-
-	if "$@"; then
-		ktap_test_pass "$what"
-	else
-		ktap_test_fail "$what"
-	fi
-}
-
-# refused STATUS TEXT WORD...: status, and a part of the error
-refused()
-{
-	local want=$1 text=$2 err status
-	shift 2
-
-	err=$(rdma-isolate "$@" 2>&1 >/dev/null)
-	status=$?
-	[ "$status" -eq "$want" ] && [[ $err == *"$text"* ]] && return
-	ktap_print_msg "status $status: $err"
-	return 1
-}
-
-# shows FILTER WORD...: does a jq filter hold for the JSON of a command
-shows()
-{
-	local filter=$1 out
-	shift
-
-	out=$(rdma-isolate -j "$@") && jq -e "$filter" >/dev/null <<<"$out" &&
-		return
-	ktap_print_msg "$out"
-	return 1
-}
 
 # text WORDS COMMAND...: is this a part of the text of a command
 text()

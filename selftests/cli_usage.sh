@@ -5,36 +5,10 @@
 # be right and return 2, the others that the module is missing and return 1.
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
 
 require rdma-isolate jq
 ! is_loaded rdma_isolate || skip_all "the module is loaded"
-
-# check WHAT COMMAND...: one result; arguments stay as they are, which
-# ktap_test_result does not keep
-check()
-{
-	local what=$1
-	shift
-
-	if "$@"; then
-		ktap_test_pass "$what"
-	else
-		ktap_test_fail "$what"
-	fi
-}
-
-# refused STATUS TEXT WORD...: status, and a part of the error
-refused()
-{
-	local want=$1 text=$2 err status
-	shift 2
-
-	err=$(rdma-isolate "$@" 2>&1 >/dev/null)
-	status=$?
-	[ "$status" -eq "$want" ] && [[ $err == *"$text"* ]] && return
-	ktap_print_msg "status $status: $err"
-	return 1
-}
 
 # usage TEXT WORD...
 usage()
@@ -54,7 +28,7 @@ help_is_complete()
 {
 	local object verb key
 
-	for object in $(rdma-isolate complete | grep -v help); do
+	for object in $(rdma-isolate complete | grep -Ev "help|dump|sync"); do
 		for verb in $(rdma-isolate complete "$object" | grep -v help); do
 			rdma-isolate "$object" help |
 				grep -q "^rdma-isolate $object $verb" || return
@@ -67,10 +41,10 @@ help_is_complete()
 }
 
 ktap_print_header
-ktap_set_plan 39
+ktap_set_plan 44
 usage "usage:"
-usage "one of: dev, flow, rule, statistic, help" device
-usage "one of: dev, flow, rule, statistic, help" de
+usage "one of: dev, flow, rule, statistic, dump, sync, help" device
+usage "one of: dev, flow, rule, statistic, dump, sync, help" de
 usage "one of: show, set, help" dev list
 usage "one of: show, set, help" dev sho
 usage "options are" -x dev
@@ -103,6 +77,11 @@ usage "1 to 10000" rule add ulp x class latency weight 10001
 usage "IPv4" rule add peer 10.0.0 class latency
 usage "1 to 4294967295" rule delete id 0
 usage "one of: dev" statistic show now
+usage "nothing may follow dump" dump x
+usage "sync takes one FILE" sync
+usage "-b FILE" -b - dev show
+check "the module is missing for dump" refused 1 "modprobe" dump
+check "the module is missing for sync" refused 1 "modprobe" sync /dev/null
 check "the module is missing" \
 	refused 1 "modprobe rdma_isolate" dev show
 check "JSON is valid without it" json_is_empty dev show

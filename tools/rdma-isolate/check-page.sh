@@ -17,7 +17,14 @@ lacks()
 }
 
 for object in $("$dir/rdma-isolate" complete); do
-	[ "$object" != help ] || continue
+	case $object in
+	help)
+		continue ;;
+	dump|sync)
+		grep -q "fBrdma-isolate $object" <<<"$page" ||
+			lacks "$1" "$object"
+		continue ;;
+	esac
 	for verb in $("$dir/rdma-isolate" complete "$object"); do
 		[ "$verb" != help ] || continue
 		synopsis="fBrdma-isolate $object $verb"

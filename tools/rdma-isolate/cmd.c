@@ -12,6 +12,7 @@
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
+#include "error.h"
 #include "units.h"
 
 static const struct object * const objects[] = {
@@ -27,7 +28,7 @@ int usage_error(const char *format, ...)
 {
 	va_list args;
 
-	fputs("rdma-isolate: ", stderr);
+	error_begin();
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
@@ -192,8 +193,8 @@ static int read_values(struct call *call, int argc, char **argv)
 	for (; argc; argc -= 2, argv += 2) {
 		arg = find_arg(call->args, argv[0]);
 		if (!arg) {
-			fprintf(stderr, "rdma-isolate: unknown word \"%s\", ",
-				argv[0]);
+			error_begin();
+			fprintf(stderr, "unknown word \"%s\", ", argv[0]);
 			if (call->args->key) {
 				fputs("one of: ", stderr);
 				print_words(stderr, call->args);
@@ -208,7 +209,8 @@ static int read_values(struct call *call, int argc, char **argv)
 		if (value->text)
 			return usage_error("%s is given twice", arg->key);
 		if (argc < 2 || !read_value(arg, argv[1], &value->number)) {
-			fprintf(stderr, "rdma-isolate: %s ", arg->key);
+			error_begin();
+			fprintf(stderr, "%s ", arg->key);
 			if (argc < 2)
 				fputs("needs a value: ", stderr);
 			else
@@ -315,11 +317,17 @@ void cmd_help(FILE *file)
 	unsigned int i;
 
 	fputs("usage: rdma-isolate [-j] [-p] OBJECT VERB [KEY VALUE]...\n"
+	      "       rdma-isolate [-j] [-p] -b FILE\n"
+	      "       rdma-isolate dump\n"
+	      "       rdma-isolate sync FILE\n"
 	      "       rdma-isolate OBJECT help\n"
 	      "       rdma-isolate -V | help\n"
+	      "    -b  run the commands of a file, - is standard input: all or none\n"
 	      "    -j  JSON, an array of objects\n"
 	      "    -p  one value a line\n"
-	      "    -V  print the version\n", file);
+	      "    -V  print the version\n"
+	      "dump: print settings and rules as commands\n"
+	      "sync: make settings and rules those of such a file\n", file);
 	for (i = 0; i < OBJECTS; i++) {
 		fprintf(file, "%s: %s\n", objects[i]->name, objects[i]->doc);
 		for (verb = objects[i]->verbs; verb->name; verb++) {
@@ -333,10 +341,11 @@ static int unknown_object(const char *name)
 {
 	unsigned int i;
 
-	fprintf(stderr, "rdma-isolate: unknown object \"%s\", one of: ", name);
+	error_begin();
+	fprintf(stderr, "unknown object \"%s\", one of: ", name);
 	for (i = 0; i < OBJECTS; i++)
 		fprintf(stderr, "%s, ", objects[i]->name);
-	fputs("help\n", stderr);
+	fputs("dump, sync, help\n", stderr);
 	return CMD_USAGE;
 }
 
@@ -344,31 +353,29 @@ static int unknown_verb(const struct object *object, const char *name)
 {
 	const struct verb *verb;
 
-	fprintf(stderr, "rdma-isolate: unknown verb \"%s\" for %s, one of: ",
-		name, object->name);
+	error_begin();
+	fprintf(stderr, "unknown verb \"%s\" for %s, one of: ", name,
+		object->name);
 	for (verb = object->verbs; verb->name; verb++)
 		fprintf(stderr, "%s, ", verb->name);
 	fputs("help\n", stderr);
 	return CMD_USAGE;
 }
 
-int cmd_run(int argc, char **argv, struct printer *out)
+int cmd_parse(int argc, char **argv, struct command *cmd)
 {
-	struct call call = { .out = out };
-	const struct object *object;
+	const struct object *object = find_object(argv[0]);
 	const struct verb *verb;
 	int status;
 
-	object = find_object(argv[0]);
+	*cmd = (struct command) { .object = object };
 	if (!object)
 		return unknown_object(argv[0]);
 
 	verb = object->verbs;
 	if (argc > 1) {
-		if (!strcmp(argv[1], "help")) {
-			object_help(stdout, object);
+		if (!strcmp(argv[1], "help"))
 			return CMD_DONE;
-		}
 		verb = find_verb(object, argv[1]);
 		if (!verb)
 			return unknown_verb(object, argv[1]);
@@ -378,20 +385,30 @@ int cmd_run(int argc, char **argv, struct printer *out)
 		argc = 0;
 	}
 
-	call.args = verb->args;
-	status = read_values(&call, argc, argv);
+	cmd->verb = verb;
+	cmd->call.args = verb->args;
+	status = read_values(&cmd->call, argc, argv);
 	if (status == CMD_DONE && verb->check)
-		status = verb->check(&call);
-	if (status != CMD_DONE)
-		return status;
+		status = verb->check(&cmd->call);
+	return status;
+}
+
+int cmd_run(struct command *cmd, struct printer *out)
+{
+	int status = CMD_REFUSED;
+
+	if (!cmd->verb) {
+		object_help(stdout, cmd->object);
+		return CMD_DONE;
+	}
 
 	/* JSON is complete also when the kernel refuses */
+	cmd->call.out = out;
 	print_begin(out);
-	call.nl = nl_open();
-	status = CMD_REFUSED;
-	if (call.nl) {
-		status = verb->run(&call);
-		nl_close(call.nl);
+	cmd->call.nl = nl_open();
+	if (cmd->call.nl) {
+		status = cmd->verb->run(&cmd->call);
+		nl_close(cmd->call.nl);
 	}
 	print_end(out);
 	return status;
@@ -445,7 +462,7 @@ int cmd_complete(int argc, char **argv)
 	if (!argc) {
 		for (i = 0; i < OBJECTS; i++)
 			puts(objects[i]->name);
-		puts("help");
+		puts("dump\nsync\nhelp");
 		return CMD_DONE;
 	}
 

@@ -111,6 +111,10 @@ struct object {
 	const struct verb *verbs;
 };
 
+/* the verbs whose commands a file of settings is made of */
+extern const struct verb * const dev_set_verb;
+extern const struct verb * const rule_add_verb;
+
 extern const struct object dev_object;
 extern const struct object flow_object;
 extern const struct object rule_object;
@@ -144,8 +148,23 @@ void print_fields(struct printer *out, const struct name_set *set,
 int usage_error(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* Run "[OBJECT [VERB [KEY VALUE]...]]" */
-int cmd_run(int argc, char **argv, struct printer *out);
+/**
+ * struct command - a command line that was understood
+ * @object: what it is about
+ * @verb: what to do with it, NULL to explain it
+ * @call: what was given
+ */
+struct command {
+	const struct object *object;
+	const struct verb *verb;
+	struct call call;
+};
+
+/* Read "OBJECT [VERB [KEY VALUE]...]", whose texts the command keeps */
+int cmd_parse(int argc, char **argv, struct command *cmd);
+
+/* Run it */
+int cmd_run(struct command *cmd, struct printer *out);
 
 /* Print what may follow these words */
 int cmd_complete(int argc, char **argv);

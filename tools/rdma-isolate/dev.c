@@ -10,6 +10,7 @@
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
+#include "error.h"
 #include "units.h"
 
 /* a lost event delays the end of a wait by this much */
@@ -198,8 +199,8 @@ static int wait_drained(struct call *call, struct nl *events)
 		nl_wait(events, left_ms < POLL_MS ? left_ms : POLL_MS);
 	}
 
-	fprintf(stderr, "rdma-isolate: dev %s: draining after %s, %u held\n",
-		dev, time_format(limit, buf), progress.held);
+	error("dev %s: draining after %s, %u held", dev,
+	      time_format(limit, buf), progress.held);
 	return CMD_REFUSED;
 }
 
@@ -254,6 +255,8 @@ static const struct verb dev_verbs[] = {
 	},
 	{ }
 };
+
+const struct verb * const dev_set_verb = &dev_verbs[1];
 
 const struct object dev_object = {
 	"dev", "RDMA devices and their settings", dev_verbs,

@@ -11,6 +11,7 @@
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
+#include "error.h"
 #include "rdma.h"
 
 static const struct field flow_fields[] = {
@@ -118,7 +119,7 @@ static int find_devs(struct call *call, struct devs *devs)
 		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_NAME, name);
 	err = nl_send(call->nl, &name_set_dev, add_dev, devs);
 	if (!err && devs->no_memory) {
-		fprintf(stderr, "rdma-isolate: %s\n", strerror(ENOMEM));
+		error("%s", strerror(ENOMEM));
 		err = -ENOMEM;
 	}
 	return err;
@@ -272,9 +273,8 @@ static int flow_show(struct call *call)
 	if (!all || show_others(&show, sock, &devs))
 		goto free;
 	if (show.qpn->text && !show.shown) {
-		fprintf(stderr,
-			"rdma-isolate: qpn %s: the device has no queue pair of this number\n",
-			show.qpn->text);
+		error("qpn %s: the device has no queue pair of this number",
+		      show.qpn->text);
 		goto free;
 	}
 	status = CMD_DONE;

@@ -6,19 +6,44 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "batch.h"
 #include "cmd.h"
+#include "config.h"
+
+static int run(int argc, char **argv, const char *batch, struct printer *out)
+{
+	struct command cmd;
+	int status;
+
+	if (batch)
+		return argc ? usage_error("nothing may follow -b FILE") :
+			      batch_run(batch, out);
+	if (!strcmp(argv[0], "dump"))
+		return argc > 1 ? usage_error("nothing may follow dump") :
+				  config_dump(out->file);
+	if (!strcmp(argv[0], "sync"))
+		return argc != 2 ? usage_error("sync takes one FILE") :
+				   config_sync(argv[1]);
+
+	status = cmd_parse(argc, argv, &cmd);
+	return status == CMD_DONE ? cmd_run(&cmd, out) : status;
+}
 
 int main(int argc, char **argv)
 {
 	struct printer out = { .file = stdout };
+	const char *batch = NULL;
 	int status, opt;
 
 	if (argc > 1 && !strcmp(argv[1], "complete"))
 		return cmd_complete(argc - 2, argv + 2);
 
 	/* options come first, as the + says */
-	while ((opt = getopt(argc, argv, "+jpVh")) != -1) {
+	while ((opt = getopt(argc, argv, "+b:jpVh")) != -1) {
 		switch (opt) {
+		case 'b':
+			batch = optarg;
+			break;
 		case 'j':
 			out.json = true;
 			break;
@@ -32,20 +57,20 @@ int main(int argc, char **argv)
 			cmd_help(stdout);
 			return CMD_DONE;
 		default:
-			return usage_error("options are -j, -p, -V and -h");
+			return usage_error("options are -b FILE, -j, -p, -V and -h");
 		}
 	}
 
-	if (optind == argc) {
+	if (optind == argc && !batch) {
 		cmd_help(stderr);
 		return CMD_USAGE;
 	}
-	if (!strcmp(argv[optind], "help")) {
+	if (!batch && !strcmp(argv[optind], "help")) {
 		cmd_help(stdout);
 		return CMD_DONE;
 	}
 
-	status = cmd_run(argc - optind, argv + optind, &out);
+	status = run(argc - optind, argv + optind, batch, &out);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("rdma-isolate: write");
 		return CMD_REFUSED;

@@ -15,6 +15,7 @@
 #include <linux/netlink.h>
 #include <linux/rdma_isolate.h>
 
+#include "error.h"
 #include "nl.h"
 
 enum {
@@ -140,7 +141,7 @@ static void print_refusal(struct nl *nl, const struct name_set *set,
 	text = ext.tb[NLMSGERR_ATTR_MSG];
 	offset = ext.tb[NLMSGERR_ATTR_OFFS];
 
-	fputs("rdma-isolate: ", stderr);
+	error_begin();
 	if (offset && mnl_attr_validate(offset, MNL_TYPE_U32) >= 0)
 		print_culprit(nl, set, mnl_attr_get_u32(offset));
 	if (text && mnl_attr_validate(text, MNL_TYPE_NUL_STRING) >= 0)
@@ -156,7 +157,7 @@ static int socket_error(const char *what)
 {
 	int err = errno;
 
-	fprintf(stderr, "rdma-isolate: netlink: %s: %s\n", what, strerror(err));
+	error("netlink: %s: %s", what, strerror(err));
 	return -err;
 }
 
@@ -327,8 +328,8 @@ struct nl *nl_open(void)
 	nl->seq = time(NULL);
 	err = find_family(nl);
 	if (err == -ENOENT) {
-		fprintf(stderr, "rdma-isolate: module %s is not loaded: modprobe %s\n",
-			RDMA_ISOLATE_FAMILY_NAME, RDMA_ISOLATE_FAMILY_NAME);
+		error("module %s is not loaded: modprobe %s",
+		      RDMA_ISOLATE_FAMILY_NAME, RDMA_ISOLATE_FAMILY_NAME);
 		goto close_sock;
 	}
 	if (err) {

@@ -14,6 +14,7 @@
 #include <libmnl/libmnl.h>
 #include <rdma/rdma_netlink.h>
 
+#include "error.h"
 #include "rdma.h"
 
 enum {
@@ -32,9 +33,8 @@ struct listing {
 
 static int core_error(const char *what, int err)
 {
-	fprintf(stderr,
-		"rdma-isolate: queue pairs from before load are not listed: RDMA netlink: %s: %s\n",
-		what, strerror(err));
+	error("queue pairs from before load are not listed: RDMA netlink: %s: %s",
+	      what, strerror(err));
 	return -err;
 }
 

@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Settings and rules as a whole: rdma-isolate dump, sync and -b. What is dumped is
+# read back, sync changes what differs and nothing else, and a file with anything
+# wrong in it changes nothing and names the line.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
+
+require rdma rdma-isolate jq
+need_module rdma_rxe
+dir=$(mktemp -d)
+trap 'teardown_all; rm -rf "$dir"' EXIT
+
+# file NAME: from standard input
+file()
+{
+	cat >"$dir/$1"
+}
+
+rule_ids()
+{
+	rdma-isolate -j rule show | jq -c 'map(.id)'
+}
+
+rules_are()
+{
+	local is
+
+	is=$(rdma-isolate -j rule show | jq -r 'map(.ulp // .comm) | join(" ")')
+	[ "$is" = "$*" ] && return
+	ktap_print_msg "rules: $is"
+	return 1
+}
+
+dump_is()
+{
+	rdma-isolate dump >"$dir/is" && diff "$dir/$1" "$dir/is" >"$dir/diff" &&
+		return
+	while read -r line; do
+		ktap_print_msg "$line"
+	done <"$dir/diff"
+	return 1
+}
+
+# What nobody has set is not a setting.
+guess_is_left_out()
+{
+	rdma-isolate dump | grep '^dev set dev rxe0 ' >"$dir/line" &&
+	! grep -Eq 'max-rate|safe-util' "$dir/line"
+}
+
+set_up()
+{
+	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 385mbit \
+		chunk 8k mode observe &&
+	rdma-isolate rule add ulp one class bandwidth weight 300 &&
+	rdma-isolate rule add comm 'two "2" #' class latency &&
+	rdma-isolate rule add dev rxe1 peer 10.0.0.2 uid 0 ulp three \
+		class throughput
+}
+
+# All of it is gone after a reload, and comes back.
+read_back()
+{
+	rdma-isolate dump >"$dir/full" &&
+	rdma-isolate dev set dev rxe0 mode disable && unload_module &&
+	load_module && rdma-isolate sync "$dir/full" && dump_is full
+}
+
+# Rules that stay keep their ids, and with them what flows say of them.
+nothing_differs()
+{
+	local before
+
+	before=$(rule_ids)
+	rdma-isolate sync "$dir/full" && [ "$(rule_ids)" = "$before" ]
+}
+
+only_settings_that_are_named()
+{
+	echo 'dev set dev rxe0 chunk 4k' | file chunk &&
+	grep '^rule' "$dir/full" >>"$dir/chunk" &&
+	rdma-isolate sync "$dir/chunk" &&
+	shows '.[0] | .chunk_bytes == 4096 and .safe_util == 48125000 and
+		.state == "observe"' dev show dev rxe0
+}
+
+a_rule_less()
+{
+	local ids
+
+	ids=$(rdma-isolate -j rule show | jq -c 'map(.id) | [.[0], .[2]]')
+	grep -v two "$dir/full" | file less
+	rdma-isolate sync "$dir/less" && [ "$(rule_ids)" = "$ids" ] &&
+	rules_are one three
+}
+
+a_rule_between()
+{
+	rdma-isolate sync "$dir/full" && rules_are one 'two "2" #' three
+}
+
+# wrong TEXT LINE...: a file of these is refused with this, and nothing changes
+wrong()
+{
+	local text=$1 status
+	shift
+
+	printf '%s\n' "$@" | file wrong
+	rdma-isolate dump >"$dir/before"
+	refused "$status_wanted" "$text" "${how[@]}" "$dir/wrong"
+	status=$?
+	dump_is before && return $status
+}
+
+refusals()
+{
+	status_wanted=2
+	check "${how[*]}: unknown word" wrong "wrong:2: unknown word" \
+		"dev set dev rxe0 chunk 4k" "dev set dev rxe0 chunks 4k"
+	check "${how[*]}: wrong value" wrong 'wrong:3: chunk "x": must be' \
+		"# a comment" "rule add ulp x class latency" \
+		"dev set dev rxe0 chunk x"
+	check "${how[*]}: half a quotation" wrong 'wrong:1: a " is missing' \
+		'rule add comm "x class latency'
+	status_wanted=1
+	check "${how[*]}: refused by the kernel" wrong "wrong:3: " \
+		"rule add ulp x class latency" "dev set dev rxe0 chunk 16k" \
+		"dev set dev rxe0 safe-util 1tbit"
+	check "${how[*]}: no such device" wrong \
+		"wrong:2: name rxe9: no RDMA device" \
+		"dev set dev rxe1 mode observe" "dev set dev rxe9 mode observe"
+}
+
+show_is_not_a_setting()
+{
+	how=(sync)
+	status_wanted=2
+	wrong "wrong:1: only dev set and rule add may stand here" "dev show"
+}
+
+batch()
+{
+	printf '%s\n' "dev set dev rxe0 chunk 16k  # larger" "" \
+		"rule add ulp four class latency" "dev show dev rxe0" |
+		rdma-isolate -j -b - >"$dir/out" &&
+	jq -se '.[2][0].chunk_bytes == 16384' "$dir/out" >/dev/null &&
+	rules_are one 'two "2" #' three four
+}
+
+# A rule that was deleted comes back in its place.
+deletion_is_undone()
+{
+	local id
+
+	id=$(rdma-isolate -j rule show | jq '.[0].id')
+	how=(-b)
+	status_wanted=1
+	wrong "wrong:3: " "rule delete id $id" "rule add ulp x class latency" \
+		"rule delete id 4000000000"
+}
+
+load_module && setup_rxe || skip_all "no rxe devices"
+ktap_print_header
+ktap_set_plan 21
+check "a guess is no setting" guess_is_left_out
+check "settings and rules" set_up
+check "read back after a reload" read_back
+check "nothing differs" nothing_differs
+check "only what is named" only_settings_that_are_named
+check "a rule less" a_rule_less
+check "a rule between" a_rule_between
+for how in sync -b; do
+	how=("$how")
+	refusals
+done
+check "sync takes settings only" show_is_not_a_setting
+check "sync of no file" refused 1 "No such file" sync "$dir/none"
+check "a batch" batch
+check "a deletion is undone" deletion_is_undone
+ktap_finished

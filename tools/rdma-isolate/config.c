@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * All settings and rules at once.
+ *
+ * What is there now and what a file wants are brought into the same form, the
+ * arguments of "dev set" and "rule add". Only what differs is sent to the kernel.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/rdma_isolate.h>
+
+#include "batch.h"
+#include "config.h"
+#include "error.h"
+#include "units.h"
+
+enum { WEIGHT_DEFAULT = 100 };
+
+static unsigned int place_of(const struct verb *verb, uint16_t attr)
+{
+	unsigned int i;
+
+	for (i = 0; verb->args[i].attr != attr; i++)
+		;
+	return i;
+}
+
+static struct setting *dev_setting(struct item *item, uint16_t attr)
+{
+	return &item->set[place_of(dev_set_verb, attr)];
+}
+
+static const char *dev_name(const struct item *item)
+{
+	return item->set[place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_NAME)].text;
+}
+
+/* One text for each address, the one that the kernel has. */
+static void copy_peer(char *to, const char *text)
+{
+	unsigned char gid[16] = { [10] = 0xff, [11] = 0xff };
+
+	if (inet_pton(AF_INET, text, gid + 12) == 1 ||
+	    inet_pton(AF_INET6, text, gid) == 1)
+		inet_ntop(AF_INET6, gid, to, CONFIG_TEXT);
+}
+
+static void set_text(struct setting *setting, const struct arg *arg,
+		     const char *text)
+{
+	setting->given = true;
+	if (arg->kind == ARG_PEER)
+		copy_peer(setting->text, text);
+	else
+		snprintf(setting->text, sizeof(setting->text), "%s", text);
+}
+
+static bool is_text(const struct arg *arg)
+{
+	return arg->kind == ARG_DEV || arg->kind == ARG_TEXT ||
+	       arg->kind == ARG_PEER;
+}
+
+static void item_from_call(struct item *item, const struct call *call)
+{
+	unsigned int i;
+
+	for (i = 0; call->args[i].key; i++) {
+		if (!call->values[i].text)
+			continue;
+		if (is_text(&call->args[i])) {
+			set_text(&item->set[i], &call->args[i],
+				 call->values[i].text);
+			continue;
+		}
+		item->set[i].given = true;
+		item->set[i].number = call->values[i].number;
+	}
+}
+
+static void item_from_attrs(struct item *item, const struct arg *arg,
+			    const struct name_set *set,
+			    const struct nlattr * const *attrs)
+{
+	struct setting *to = item->set;
+	const struct nlattr *attr;
+
+	for (; arg->key; arg++, to++) {
+		attr = arg->attr ? attrs[arg->attr] : NULL;
+		if (!attr)
+			continue;
+		if (is_text(arg)) {
+			set_text(to, arg, mnl_attr_get_str(attr));
+			continue;
+		}
+		to->given = true;
+		to->number = set->attrs[arg->attr].type == NAME_U32 ?
+			     mnl_attr_get_u32(attr) : mnl_attr_get_u64(attr);
+	}
+}
+
+bool item_same(const struct item *a, const struct item *b)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARGS_MAX; i++)
+		if (a->set[i].given != b->set[i].given ||
+		    a->set[i].number != b->set[i].number ||
+		    strcmp(a->set[i].text, b->set[i].text))
+			return false;
+	return true;
+}
+
+void rule_plan(const struct items *now, const struct items *then,
+	       struct rule_plan *plan)
+{
+	unsigned int next = 0;
+	unsigned int i;
+
+	for (i = 0; i < now->n; i++)
+		plan->keep[i] = false;
+	for (plan->add = 0; plan->add < then->n; plan->add++) {
+		for (i = next; i < now->n; i++)
+			if (item_same(&now->item[i], &then->item[plan->add]))
+				break;
+		if (i == now->n)
+			return;
+		plan->keep[i] = true;
+		next = i + 1;
+	}
+}
+
+static struct item *add_item(struct items *items)
+{
+	struct item *more = realloc(items->item,
+				    (items->n + 1) * sizeof(*more));
+
+	if (!more) {
+		error("%s", strerror(ENOMEM));
+		exit(CMD_REFUSED);
+	}
+	items->item = more;
+	more += items->n++;
+	*more = (struct item) { };
+	return more;
+}
+
+static struct item *find_dev(const struct items *devs, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < devs->n; i++)
+		if (!strcmp(dev_name(&devs->item[i]), name))
+			return &devs->item[i];
+	return NULL;
+}
+
+/* --- what is there --- */
+
+static void read_dev(const struct nlattr * const *attrs,
+		     const struct nlmsghdr *nlh, void *data)
+{
+	static const uint32_t modes[] = {
+		[RISO_DEV_IDLE] = RISO_MODE_DISABLE,
+		[RISO_DEV_OBSERVE] = RISO_MODE_OBSERVE,
+		[RISO_DEV_ENFORCE] = RISO_MODE_ENABLE,
+		[RISO_DEV_DRAINING] = RISO_MODE_DISABLE,
+	};
+	struct items *devs = data;
+	struct setting *mode;
+	struct item *item;
+	uint32_t state;
+
+	(void)nlh;
+	if (!attrs[RDMA_ISOLATE_A_DEV_NAME] || !attrs[RDMA_ISOLATE_A_DEV_STATE])
+		return;
+	state = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_STATE]);
+	if (state >= sizeof(modes) / sizeof(*modes))
+		return;
+	item = add_item(devs);
+	item_from_attrs(item, dev_set_verb->args, &name_set_dev, attrs);
+	mode = dev_setting(item, RDMA_ISOLATE_A_DEV_MODE);
+	mode->given = true;
+	mode->number = modes[state];
+	item->guessed = attrs[RDMA_ISOLATE_A_DEV_CALIBRATED] &&
+		!mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_CALIBRATED]);
+}
+
+static void read_rule(const struct nlattr * const *attrs,
+		      const struct nlmsghdr *nlh, void *data)
+{
+	struct items *rules = data;
+	struct item *item;
+
+	(void)nlh;
+	if (!attrs[RDMA_ISOLATE_A_RULE_ID])
+		return;
+	item = add_item(rules);
+	item->id = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_RULE_ID]);
+	item_from_attrs(item, rule_add_verb->args, &name_set_rule, attrs);
+}
+
+int config_read(struct config *config)
+{
+	struct nl *nl = nl_open();
+	int err;
+
+	*config = (struct config) { };
+	if (!nl)
+		return CMD_REFUSED;
+	nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, true);
+	err = nl_send(nl, &name_set_dev, read_dev, &config->devs);
+	if (!err) {
+		nl_request(nl, RDMA_ISOLATE_CMD_RULE_GET, true);
+		err = nl_send(nl, &name_set_rule, read_rule, &config->rules);
+	}
+	nl_close(nl);
+	return err ? CMD_REFUSED : CMD_DONE;
+}
+
+void config_free(struct config *config)
+{
+	free(config->devs.item);
+	free(config->rules.item);
+	*config = (struct config) { };
+}
+
+/* --- as commands --- */
+
+static void print_word(FILE *file, const char *word)
+{
+	if (*word && !strpbrk(word, " \t\r\n\"\\#")) {
+		fputs(word, file);
+		return;
+	}
+	fputc('"', file);
+	for (; *word; word++) {
+		if (*word == '"' || *word == '\\')
+			fputc('\\', file);
+		fputc(*word, file);
+	}
+	fputc('"', file);
+}
+
+static void print_value(FILE *file, const struct arg *arg,
+			const struct setting *setting)
+{
+	char buf[UNITS_LEN];
+
+	if (is_text(arg)) {
+		print_word(file, setting->text);
+		return;
+	}
+	if (arg->automatic && setting->number == RDMA_ISOLATE_AUTO) {
+		fputs("auto", file);
+		return;
+	}
+	if (arg->off && !setting->number) {
+		fputs("off", file);
+		return;
+	}
+	switch (arg->kind) {
+	case ARG_WORD:
+		fputs(arg->words->values[setting->number].name, file);
+		break;
+	case ARG_RATE:
+		fputs(rate_format(setting->number, buf), file);
+		break;
+	case ARG_SIZE:
+		fputs(size_format(setting->number, buf), file);
+		break;
+	default:
+		fprintf(file, "%" PRIu64, setting->number);
+	}
+}
+
+static void print_items(FILE *file, const char *words, const struct arg *args,
+			const struct items *items)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < items->n; i++) {
+		fputs(words, file);
+		for (j = 0; args[j].key; j++) {
+			if (!items->item[i].set[j].given)
+				continue;
+			fprintf(file, " %s ", args[j].key);
+			print_value(file, &args[j], &items->item[i].set[j]);
+		}
+		fputc('\n', file);
+	}
+}
+
+/* A guess is no setting, nor is a SafeUtil that follows it. */
+static void drop_guess(struct item *dev)
+{
+	struct setting *max_rate, *safe_util;
+
+	if (!dev->guessed)
+		return;
+	max_rate = dev_setting(dev, RDMA_ISOLATE_A_DEV_MAX_RATE);
+	safe_util = dev_setting(dev, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
+	safe_util->given = safe_util->number != max_rate->number;
+	max_rate->given = false;
+}
+
+int config_dump(FILE *file)
+{
+	struct config now;
+	unsigned int i;
+	int status;
+
+	status = config_read(&now);
+	if (status == CMD_DONE) {
+		for (i = 0; i < now.devs.n; i++)
+			drop_guess(&now.devs.item[i]);
+		print_items(file, "dev set", dev_set_verb->args, &now.devs);
+		print_items(file, "rule add", rule_add_verb->args, &now.rules);
+	}
+	config_free(&now);
+	return status;
+}
+
+/* --- what a file wants --- */
+
+static int add_command(struct config *config, const struct command *cmd,
+		       unsigned int line)
+{
+	struct item wanted = { .line = line };
+	struct setting *weight;
+	struct item *item;
+	unsigned int i;
+
+	if (cmd->verb != dev_set_verb && cmd->verb != rule_add_verb)
+		return usage_error("only dev set and rule add may stand here");
+	for (i = 0; cmd->call.args[i].key; i++)
+		if (!cmd->call.args[i].attr && cmd->call.values[i].text)
+			return usage_error("%s may not stand here",
+					   cmd->call.args[i].key);
+	item_from_call(&wanted, &cmd->call);
+	if (cmd->verb == rule_add_verb) {
+		weight = &wanted.set[place_of(rule_add_verb,
+					      RDMA_ISOLATE_A_RULE_WEIGHT)];
+		if (!weight->given)
+			weight->number = WEIGHT_DEFAULT;
+		weight->given = true;
+		*add_item(&config->rules) = wanted;
+		return CMD_DONE;
+	}
+	item = find_dev(&config->devs, dev_name(&wanted));
+	if (!item) {
+		*add_item(&config->devs) = wanted;
+		return CMD_DONE;
+	}
+	item->line = line;
+	for (i = 0; i < ARGS_MAX; i++)
+		if (wanted.set[i].given)
+			item->set[i] = wanted.set[i];
+	return CMD_DONE;
+}
+
+static int read_file(const char *name, struct config *config)
+{
+	struct batch batch;
+	unsigned int i;
+	int status;
+
+	*config = (struct config) { .file = name };
+	status = batch_read(name, &batch);
+	for (i = 0; status == CMD_DONE && i < batch.n; i++) {
+		error_from(name, batch.lines[i].number);
+		status = add_command(config, &batch.lines[i].cmd,
+				     batch.lines[i].number);
+	}
+	error_from(NULL, 0);
+	batch_free(&batch);
+	return status;
+}
+
+/* --- to make them the same --- */
+
+static int send_item(struct nl *nl, uint8_t cmd, const struct name_set *set,
+		     const struct arg *arg, const struct item *item)
+{
+	struct nlmsghdr *nlh = nl_request(nl, cmd, false);
+	const struct setting *setting = item->set;
+
+	for (; arg->key; arg++, setting++) {
+		if (!arg->attr || !setting->given)
+			continue;
+		if (is_text(arg))
+			mnl_attr_put_strz(nlh, arg->attr, setting->text);
+		else if (set->attrs[arg->attr].type == NAME_U32)
+			mnl_attr_put_u32(nlh, arg->attr, setting->number);
+		else
+			mnl_attr_put_u64(nlh, arg->attr, setting->number);
+	}
+	return nl_send(nl, set, NULL, NULL);
+}
+
+/* The name, and what differs; false if nothing does */
+static bool dev_changes(const struct item *now, const struct item *then,
+			struct item *change)
+{
+	unsigned int name = place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_NAME);
+	bool any = false;
+	unsigned int i;
+
+	*change = *then;
+	for (i = 0; i < ARGS_MAX; i++) {
+		if (i == name || !change->set[i].given)
+			continue;
+		if (now && now->set[i].number == then->set[i].number)
+			change->set[i].given = false;
+		else
+			any = true;
+	}
+	return any;
+}
+
+static int apply_devs(struct nl *nl, const struct config *now,
+		      const struct config *then)
+{
+	const struct item *dev = then->devs.item;
+	struct item change;
+	unsigned int i;
+
+	for (i = 0; i < then->devs.n; i++, dev++) {
+		if (!dev_changes(find_dev(&now->devs, dev_name(dev)), dev,
+				 &change))
+			continue;
+		error_from(then->file, dev->line);
+		if (send_item(nl, RDMA_ISOLATE_CMD_DEV_SET, &name_set_dev,
+			      dev_set_verb->args, &change))
+			return CMD_REFUSED;
+	}
+	return CMD_DONE;
+}
+
+static int apply(const struct config *now, const struct config *then)
+{
+	const struct items *rules = &then->rules;
+	struct rule_plan plan = {
+		.keep = calloc(now->rules.n + 1, sizeof(*plan.keep)),
+	};
+	struct nl *nl = plan.keep ? nl_open() : NULL;
+	struct nlmsghdr *nlh;
+	int status = CMD_REFUSED;
+	unsigned int i;
+
+	if (!nl)
+		goto free;
+	rule_plan(&now->rules, rules, &plan);
+	/* first what may be refused */
+	for (i = plan.add; i < rules->n; i++) {
+		error_from(then->file, rules->item[i].line);
+		if (send_item(nl, RDMA_ISOLATE_CMD_RULE_ADD, &name_set_rule,
+			      rule_add_verb->args, &rules->item[i]))
+			goto close;
+	}
+	status = apply_devs(nl, now, then);
+	for (i = 0; i < now->rules.n && status == CMD_DONE; i++) {
+		if (plan.keep[i])
+			continue;
+		nlh = nl_request(nl, RDMA_ISOLATE_CMD_RULE_DEL, false);
+		mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_RULE_ID,
+				 now->rules.item[i].id);
+		if (nl_send(nl, &name_set_rule, NULL, NULL))
+			status = CMD_REFUSED;
+	}
+close:
+	nl_close(nl);
+free:
+	error_from(NULL, 0);
+	free(plan.keep);
+	return status;
+}
+
+void config_restore(const struct config *before)
+{
+	struct config now;
+
+	if (config_read(&now) == CMD_DONE)
+		apply(&now, before);
+	config_free(&now);
+}
+
+int config_sync(const char *file)
+{
+	struct config now = { }, then;
+	int status;
+
+	status = read_file(file, &then);
+	if (status == CMD_DONE)
+		status = config_read(&now);
+	if (status == CMD_DONE) {
+		status = apply(&now, &then);
+		if (status != CMD_DONE)
+			config_restore(&now);
+	}
+	config_free(&now);
+	config_free(&then);
+	return status;
+}

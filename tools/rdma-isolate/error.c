@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The begin of error messages.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "error.h"
+
+static const char *from_file;
+static unsigned int from_line;
+
+void error_from(const char *file, unsigned int line)
+{
+	from_file = file;
+	from_line = line;
+}
+
+void error_begin(void)
+{
+	fputs("rdma-isolate: ", stderr);
+	if (from_file)
+		fprintf(stderr, "%s:%u: ", from_file, from_line);
+}
+
+void error(const char *format, ...)
+{
+	va_list args;
+
+	error_begin();
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
