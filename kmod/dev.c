@@ -160,6 +160,10 @@ static int check_capable(struct riso_dev *rd, struct netlink_ext_ack *extack)
 /* The ib_device goes away, nothing of ours is in use: forget it. */
 static void bury(struct riso_dev *rd)
 {
+	mutex_lock(&control);
+	set_state(rd, RISO_STATE_GONE);
+	mutex_unlock(&control);
+	riso_nl_dev_event(rd);
 	mutex_lock(&devs_lock);
 	xa_erase(&devs, rd->index);
 	mutex_unlock(&devs_lock);
@@ -179,7 +183,7 @@ static void bury(struct riso_dev *rd)
 /* Nothing is held or out any more: take the hooks out. */
 static void finish(struct riso_dev *rd)
 {
-	bool orphan;
+	bool removing, orphan;
 
 	riso_hook_unpost(rd);
 	riso_hook_unpoll(rd);
@@ -187,10 +191,12 @@ static void finish(struct riso_dev *rd)
 	riso_flow_bare_all(rd);
 	mutex_unlock(&rd->mutex);
 	mutex_lock(&control);
-	set_state(rd, rd->removing ? RISO_STATE_GONE : RISO_STATE_IDLE);
+	removing = rd->removing;
 	orphan = rd->orphan;
+	set_state(rd, removing ? RISO_STATE_GONE : RISO_STATE_IDLE);
 	mutex_unlock(&control);
-	riso_nl_dev_event(rd);
+	if (!removing)
+		riso_nl_dev_event(rd);
 	complete_all(&rd->drained);
 	if (orphan) {
 		cancel_delayed_work(&rd->drain);
@@ -468,6 +474,7 @@ static int add_one(struct ib_device *ibdev)
 	if (err)
 		goto err_hook;
 	ib_set_client_data(ibdev, &riso_client, rd);
+	riso_nl_dev_event(rd);
 	return 0;
 
 err_hook:

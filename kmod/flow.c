@@ -23,6 +23,7 @@
 
 #include "dev.h"
 #include "flow.h"
+#include "netlink.h"
 #include "trace.h"
 
 /*
@@ -214,6 +215,46 @@ static void join_group(struct riso_flow *f)
 	put_group(old);
 }
 
+/* Mutex held. */
+static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
+{
+	struct riso_dev *rd = f->rd;
+
+	*info = (struct riso_flow_info) {
+		.qpn = f->qpn,
+		.class = f->class,
+		.reason = reason(f),
+		.qp_type = f->qp->qp_type,
+		.qp_state = f->state,
+		.peer = f->who.peer,
+		.peer_known = f->who.peer_known,
+		.pid = f->who.pid,
+		.uid = f->who.uid,
+		.rule_id = f->rule_id,
+		.weight = f->weight,
+	};
+	strscpy(info->ulp, f->who.ulp, sizeof(info->ulp));
+	strscpy(info->comm, f->who.comm, sizeof(info->comm));
+	spin_lock_irq(&rd->lock);
+	info->tx_bytes = f->bytes[RISO_TX];
+	info->rx_bytes = f->bytes[RISO_RX];
+	info->wrs = f->wrs;
+	info->chunks = f->chunks;
+	info->splits = f->splits;
+	info->queued = f->queued;
+	info->wait_ns = f->wait_ns;
+	info->held = f->q.recs ? riso_queue_len(&f->q) : 0;
+	spin_unlock_irq(&rd->lock);
+}
+
+static void tell(struct riso_flow *f, bool gone)
+{
+	struct riso_flow_info info;
+
+	fill_info(f, &info);
+	riso_nl_flow_event(f->rd, &info, gone);
+}
+
 /* Class, group and management, from rules and state; mutex held. */
 static void update(struct riso_flow *f)
 {
@@ -254,6 +295,13 @@ static void update(struct riso_flow *f)
 	count_latency(f, f->class == RISO_CLASS_LATENCY &&
 		      f->unfit != RISO_REASON_SPECIAL_QP &&
 		      f->state == IB_QPS_RTS);
+	/* A rule never changes: its id stands for class and weight. */
+	if (f->told && f->told_reason == reason(f) && f->told_rule == f->rule_id)
+		return;
+	f->told = true;
+	f->told_reason = reason(f);
+	f->told_rule = f->rule_id;
+	tell(f, false);
 }
 
 /**
@@ -460,6 +508,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 	cancel_delayed_work_sync(&f->refuse);
 	mutex_lock(&rd->mutex);
 	trace_flow_destroy(f, reason(f));
+	tell(f, true);
 	hash_del_rcu(&f->hash);
 	/* Another QP may have the number already. */
 	xa_cmpxchg(&rd->qpns, f->qpn, f, NULL, GFP_KERNEL);
@@ -601,31 +650,7 @@ int riso_flow_info_next(struct riso_dev *rd, u32 qpn,
 	f = rd->buried ? NULL :
 			 xa_find(&rd->qpns, &index, U32_MAX, XA_PRESENT);
 	if (f) {
-		*info = (struct riso_flow_info) {
-			.qpn = f->qpn,
-			.class = f->class,
-			.reason = reason(f),
-			.qp_type = f->qp->qp_type,
-			.qp_state = f->state,
-			.peer = f->who.peer,
-			.peer_known = f->who.peer_known,
-			.pid = f->who.pid,
-			.uid = f->who.uid,
-			.rule_id = f->rule_id,
-			.weight = f->weight,
-		};
-		strscpy(info->ulp, f->who.ulp, sizeof(info->ulp));
-		strscpy(info->comm, f->who.comm, sizeof(info->comm));
-		spin_lock_irq(&rd->lock);
-		info->tx_bytes = f->bytes[RISO_TX];
-		info->rx_bytes = f->bytes[RISO_RX];
-		info->wrs = f->wrs;
-		info->chunks = f->chunks;
-		info->splits = f->splits;
-		info->queued = f->queued;
-		info->wait_ns = f->wait_ns;
-		info->held = f->q.recs ? riso_queue_len(&f->q) : 0;
-		spin_unlock_irq(&rd->lock);
+		fill_info(f, info);
 		ret = 0;
 	}
 	mutex_unlock(&rd->mutex);

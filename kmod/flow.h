@@ -50,6 +50,9 @@ enum riso_flow_mode {
  * @cq_uses: its part of riso_cq.uses
  * @no_memory: not managed: the cap on memory was reached
  * @counted: as a latency flow
+ * @told: listeners know of it
+ * @told_reason: and that this is why it is not managed
+ * @told_rule: and that this is its rule
  * @mode: how the hooks treat it
  * @state: of the QP
  * @mtu: of the path, bytes
@@ -108,6 +111,9 @@ struct riso_flow {
 	u32 cq_uses;
 	bool no_memory;
 	bool counted;
+	bool told;
+	enum riso_reason told_reason;
+	u32 told_rule;
 
 	enum riso_flow_mode mode;
 	enum ib_qp_state state;

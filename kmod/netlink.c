@@ -245,14 +245,13 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags,
+static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 		    const char *dev, const struct riso_flow_info *info)
 {
 	char peer[INET6_ADDRSTRLEN];
 	void *hdr;
 
-	hdr = genlmsg_put(skb, portid, seq, &family, flags,
-			  RDMA_ISOLATE_CMD_FLOW_GET);
+	hdr = genlmsg_put(skb, portid, seq, &family, flags, cmd);
 	if (!hdr)
 		return -EMSGSIZE;
 
@@ -344,8 +343,8 @@ int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
 	}
 
 	riso_dev_info(rd, &dev);
-	err = put_flow(msg, info->snd_portid, info->snd_seq, 0, dev.name,
-		       &flow);
+	err = put_flow(msg, info->snd_portid, info->snd_seq, 0,
+		       RDMA_ISOLATE_CMD_FLOW_GET, dev.name, &flow);
 	if (err)
 		nlmsg_free(msg);
 	else
@@ -366,8 +365,8 @@ static int dump_flows(struct sk_buff *skb, struct netlink_callback *cb,
 	riso_dev_info(rd, &dev);
 	while (!riso_flow_info_next(rd, cb->args[1], &flow)) {
 		err = put_flow(skb, NETLINK_CB(cb->skb).portid,
-			       cb->nlh->nlmsg_seq, NLM_F_MULTI, dev.name,
-			       &flow);
+			       cb->nlh->nlmsg_seq, NLM_F_MULTI,
+			       RDMA_ISOLATE_CMD_FLOW_GET, dev.name, &flow);
 		if (err)
 			return err;
 		cb->args[1] = flow.qpn + 1;
@@ -752,26 +751,48 @@ int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
 	return skb->len;
 }
 
-void riso_nl_dev_event(struct riso_dev *rd)
+/* A message for listeners, with event_lock held; NULL if there is no need. */
+static struct sk_buff *begin_event(void)
 {
-	struct sk_buff *msg;
-
 	mutex_lock(&event_lock);
-	if (!event_up ||
-	    !genl_has_listeners(&family, &init_net, RDMA_ISOLATE_NLGRP_EVENTS))
-		goto unlock;
+	if (event_up &&
+	    genl_has_listeners(&family, &init_net, RDMA_ISOLATE_NLGRP_EVENTS))
+		return genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	return NULL;
+}
 
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
-		goto unlock;
-
-	if (put_dev(msg, 0, 0, 0, RDMA_ISOLATE_CMD_DEV_NTF, rd))
+static void end_event(struct sk_buff *msg, int err)
+{
+	if (err)
 		nlmsg_free(msg);
-	else
+	else if (msg)
 		genlmsg_multicast(&family, msg, 0, RDMA_ISOLATE_NLGRP_EVENTS,
 				  GFP_KERNEL);
-unlock:
 	mutex_unlock(&event_lock);
+}
+
+void riso_nl_dev_event(struct riso_dev *rd)
+{
+	struct sk_buff *msg = begin_event();
+	int err = 0;
+
+	if (msg)
+		err = put_dev(msg, 0, 0, 0, RDMA_ISOLATE_CMD_DEV_NTF, rd);
+	end_event(msg, err);
+}
+
+void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
+			bool gone)
+{
+	struct sk_buff *msg = begin_event();
+	int err = 0;
+
+	if (msg)
+		err = put_flow(msg, 0, 0, 0, gone ?
+			       RDMA_ISOLATE_CMD_FLOW_DEL_NTF :
+			       RDMA_ISOLATE_CMD_FLOW_NTF,
+			       dev_name(&rd->ibdev->dev), info);
+	end_event(msg, err);
 }
 
 static struct genl_family family __ro_after_init = {

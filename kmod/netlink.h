@@ -6,6 +6,7 @@
 #define RISO_NETLINK_H
 
 struct riso_dev;
+struct riso_flow_info;
 
 int riso_nl_init(void);
 void riso_nl_exit(void);
@@ -20,5 +21,18 @@ void riso_nl_exit(void);
  * calls riso_dev_info().
  */
 void riso_nl_dev_event(struct riso_dev *rd);
+
+/**
+ * riso_nl_flow_event - tell listeners that a flow changed, or is gone
+ * @rd: its device
+ * @info: the flow
+ * @gone: it is gone
+ *
+ * Does nothing before riso_nl_init() and after riso_nl_exit().
+ *
+ * Context: may sleep. Takes a lock inside of which is nothing that a caller holds.
+ */
+void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
+			bool gone);
 
 #endif /* RISO_NETLINK_H */

@@ -43,8 +43,8 @@ help_is_complete()
 ktap_print_header
 ktap_set_plan 44
 usage "usage:"
-usage "one of: dev, flow, rule, statistic, dump, sync, help" device
-usage "one of: dev, flow, rule, statistic, dump, sync, help" de
+usage "one of: dev, flow, rule, statistic, monitor, dump, sync, help" device
+usage "one of: dev, flow, rule, statistic, monitor, dump, sync, help" de
 usage "one of: show, set, help" dev list
 usage "one of: show, set, help" dev sho
 usage "options are" -x dev

@@ -24,7 +24,8 @@ const char *words_split(char *line, struct words *words)
 			break;
 		if (words->n == WORDS_MAX)
 			return "too many words";
-		words->word[words->n++] = to = in;
+		to = in;
+		words->word[words->n++] = to;
 		for (quoted = false; *in && (quoted || !strchr(" \t\r\n", *in));
 		     in++) {
 			if (*in == '"') {
@@ -32,8 +33,9 @@ const char *words_split(char *line, struct words *words)
 				continue;
 			}
 			if (quoted && *in == '\\' && in[1])
-				in++;
-			*to++ = *in;
+				*to++ = *++in == 'n' ? '\n' : *in;
+			else
+				*to++ = *in;
 		}
 		if (quoted)
 			return "a \" is missing";
@@ -48,6 +50,7 @@ const char *words_split(char *line, struct words *words)
 static int add_line(struct batch *batch, unsigned int number, const char *text)
 {
 	struct batch_line *line;
+	int status = CMD_DONE;
 	struct words words;
 	const char *wrong;
 	void *more;
@@ -65,11 +68,16 @@ static int add_line(struct batch *batch, unsigned int number, const char *text)
 	wrong = words_split(line->text, &words);
 	if (wrong)
 		return usage_error("%s", wrong);
-	if (words.n)
-		return cmd_parse(words.n, words.word, &line->cmd);
+	if (words.n) {
+		status = cmd_parse(words.n, words.word, &line->cmd);
+		if (status == CMD_DONE && line->cmd.object->stream)
+			status = usage_error("%s may not stand here",
+					     line->cmd.object->name);
+		return status;
+	}
 	free(line->text);
 	batch->n--;
-	return CMD_DONE;
+	return status;
 }
 
 int batch_read(const char *name, struct batch *batch)

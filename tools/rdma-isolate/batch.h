@@ -25,7 +25,7 @@ struct words {
  * @words: the words
  *
  * Words end at blanks; # begins a comment. Inside of "" blanks and # are as any
- * other, and \ takes the next character as it is.
+ * other, \n is a line feed, and \ takes any other character as it is.
  *
  * Return: what is wrong with the line, or NULL.
  */

@@ -20,6 +20,7 @@ static const struct object * const objects[] = {
 	&flow_object,
 	&rule_object,
 	&stat_object,
+	&monitor_object,
 };
 
 enum { OBJECTS = sizeof(objects) / sizeof(*objects) };
@@ -404,6 +405,7 @@ int cmd_run(struct command *cmd, struct printer *out)
 
 	/* JSON is complete also when the kernel refuses */
 	cmd->call.out = out;
+	out->stream = cmd->object->stream;
 	print_begin(out);
 	cmd->call.nl = nl_open();
 	if (cmd->call.nl) {

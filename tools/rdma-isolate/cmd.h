@@ -104,11 +104,13 @@ struct verb {
  * @name: the word
  * @doc: one line
  * @verbs: the first is the default, ends with an empty one
+ * @stream: its output has no end
  */
 struct object {
 	const char *name;
 	const char *doc;
 	const struct verb *verbs;
+	bool stream;
 };
 
 /* the verbs whose commands a file of settings is made of */
@@ -119,6 +121,7 @@ extern const struct object dev_object;
 extern const struct object flow_object;
 extern const struct object rule_object;
 extern const struct object stat_object;
+extern const struct object monitor_object;
 
 /* Value of the argument of this key, whose text is NULL if not given */
 const struct value *call_value(const struct call *call, const char *key);
@@ -143,6 +146,10 @@ struct field {
 void print_fields(struct printer *out, const struct name_set *set,
 		  const struct field *fields,
 		  const struct nlattr * const *attrs);
+
+/* What is shown of a device and of a flow */
+extern const struct field dev_fields[];
+extern const struct field flow_fields[];
 
 /* Print what is wrong with a command line and return CMD_USAGE */
 int usage_error(const char *format, ...)

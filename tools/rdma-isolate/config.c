@@ -239,9 +239,9 @@ static void print_word(FILE *file, const char *word)
 	}
 	fputc('"', file);
 	for (; *word; word++) {
-		if (*word == '"' || *word == '\\')
+		if (*word == '"' || *word == '\\' || *word == '\n')
 			fputc('\\', file);
-		fputc(*word, file);
+		fputc(*word == '\n' ? 'n' : *word, file);
 	}
 	fputc('"', file);
 }

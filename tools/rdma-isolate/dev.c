@@ -18,7 +18,7 @@ enum { POLL_MS = 500 };
 
 #define DRAIN_TIMEOUT_NS UINT64_C(30000000000)
 
-static const struct field dev_fields[] = {
+const struct field dev_fields[] = {
 	{ RDMA_ISOLATE_A_DEV_NAME, "dev", FMT_STRING },
 	{ RDMA_ISOLATE_A_DEV_INDEX, "index", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_STATE, "state", FMT_WORD },
@@ -259,5 +259,7 @@ static const struct verb dev_verbs[] = {
 const struct verb * const dev_set_verb = &dev_verbs[1];
 
 const struct object dev_object = {
-	"dev", "RDMA devices and their settings", dev_verbs,
+	.name = "dev",
+	.doc = "RDMA devices and their settings",
+	.verbs = dev_verbs,
 };

@@ -14,7 +14,7 @@
 #include "error.h"
 #include "rdma.h"
 
-static const struct field flow_fields[] = {
+const struct field flow_fields[] = {
 	{ RDMA_ISOLATE_A_FLOW_DEV, "dev", FMT_STRING },
 	{ RDMA_ISOLATE_A_FLOW_QPN, "qpn", FMT_COUNT },
 	{ RDMA_ISOLATE_A_FLOW_CLASS, "class", FMT_WORD },
@@ -295,5 +295,7 @@ static const struct verb flow_verbs[] = {
 };
 
 const struct object flow_object = {
-	"flow", "traffic of queue pairs", flow_verbs,
+	.name = "flow",
+	.doc = "traffic of queue pairs",
+	.verbs = flow_verbs,
 };

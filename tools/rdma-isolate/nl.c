@@ -161,13 +161,22 @@ static int socket_error(const char *what)
 	return -err;
 }
 
+void nl_event_attrs(const struct nlmsghdr *nlh, const struct name_set *set,
+		    nl_reply_fn reply, void *data)
+{
+	struct attrs attrs = {};
+
+	mnl_attr_parse(nlh, sizeof(struct genlmsghdr), collect_attr, &attrs);
+	drop_malformed(&attrs, set);
+	reply(attrs.tb, nlh, data);
+}
+
 /* 1 to go on, 0 at the end, negative errno when refused */
 static int read_message(struct nl *nl, const struct name_set *set,
 			const struct nlmsghdr *nlh, nl_reply_fn reply,
 			void *data)
 {
 	const struct nlmsgerr *refusal = mnl_nlmsg_get_payload(nlh);
-	struct attrs attrs = {};
 	size_t skip;
 
 	switch (nlh->nlmsg_type) {
@@ -190,9 +199,7 @@ static int read_message(struct nl *nl, const struct name_set *set,
 	if (nlh->nlmsg_type < NLMSG_MIN_TYPE || !reply)
 		return 1;
 
-	mnl_attr_parse(nlh, sizeof(struct genlmsghdr), collect_attr, &attrs);
-	drop_malformed(&attrs, set);
-	reply(attrs.tb, nlh, data);
+	nl_event_attrs(nlh, set, reply, data);
 	return 1;
 }
 
@@ -369,4 +376,35 @@ void nl_wait(struct nl *nl, int timeout_ms)
 
 	if (poll(&fd, 1, timeout_ms) > 0)
 		mnl_socket_recvfrom(nl->sock, nl->answer, sizeof(nl->answer));
+}
+
+int nl_listen(struct nl *nl, nl_event_fn event, void *data)
+{
+	const struct nlmsghdr *nlh;
+	ssize_t got;
+	int left;
+
+	for (;;) {
+		got = mnl_socket_recvfrom(nl->sock, nl->answer,
+					  sizeof(nl->answer));
+		if (got < 0 && errno == ENOBUFS) {
+			error("events were lost, they came faster than they were read");
+			continue;
+		}
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return socket_error("receive");
+		left = got;
+		nlh = (const struct nlmsghdr *)nl->answer;
+		for (; mnl_nlmsg_ok(nlh, left);
+		     nlh = mnl_nlmsg_next(nlh, &left)) {
+			const struct genlmsghdr *genl =
+				mnl_nlmsg_get_payload(nlh);
+
+			if (nlh->nlmsg_type == nl->family &&
+			    mnl_nlmsg_get_payload_len(nlh) >= sizeof(*genl))
+				event(genl->cmd, nlh, data);
+		}
+	}
 }

@@ -73,4 +73,33 @@ int nl_subscribe(struct nl *nl);
  */
 void nl_wait(struct nl *nl, int timeout_ms);
 
+/**
+ * typedef nl_event_fn - called for each event
+ * @cmd: RDMA_ISOLATE_CMD_*_NTF
+ * @nlh: the message, for nl_event_attrs()
+ * @data: of the caller
+ */
+typedef void (*nl_event_fn)(uint8_t cmd, const struct nlmsghdr *nlh,
+			    void *data);
+
+/**
+ * nl_listen - hear events until there is an error
+ * @nl: a socket of nl_subscribe()
+ * @event: called for each
+ * @data: for @event
+ *
+ * Return: a negative errno, after telling what is wrong.
+ */
+int nl_listen(struct nl *nl, nl_event_fn event, void *data);
+
+/**
+ * nl_event_attrs - call a reply function with the attributes of an event
+ * @nlh: the event
+ * @set: its attributes
+ * @reply: called once
+ * @data: for @reply
+ */
+void nl_event_attrs(const struct nlmsghdr *nlh, const struct name_set *set,
+		    nl_reply_fn reply, void *data);
+
 #endif /* RDMA_ISOLATE_NL_H */

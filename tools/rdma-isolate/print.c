@@ -109,13 +109,13 @@ static void print_key(struct printer *out, const char *text_key,
 
 void print_begin(struct printer *out)
 {
-	if (out->json)
+	if (out->json && !out->stream)
 		fputc('[', out->file);
 }
 
 void print_end(struct printer *out)
 {
-	if (!out->json)
+	if (!out->json || out->stream)
 		return;
 	if (out->pretty && out->objects)
 		fputc('\n', out->file);
@@ -130,23 +130,23 @@ void print_object_begin(struct printer *out)
 		return;
 	}
 
-	if (out->objects++)
+	if (out->objects++ && !out->stream)
 		fputc(',', out->file);
-	if (out->pretty)
+	if (out->pretty && !out->stream)
 		fputs("\n    ", out->file);
 	fputc('{', out->file);
 }
 
 void print_object_end(struct printer *out)
 {
-	if (!out->json) {
+	if (out->json && out->pretty)
+		fputs(out->stream ? "\n" : "\n    ", out->file);
+	if (out->json)
+		fputc('}', out->file);
+	if (!out->json || out->stream)
 		fputc('\n', out->file);
-		return;
-	}
-
-	if (out->pretty)
-		fputs("\n    ", out->file);
-	fputc('}', out->file);
+	if (out->stream)
+		fflush(out->file);
 }
 
 void print_string(struct printer *out, const char *text_key, const char *key,

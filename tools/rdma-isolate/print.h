@@ -47,6 +47,7 @@ enum format {
  * struct printer - where and how output goes
  * @file: where to
  * @json: as an array of objects
+ * @stream: JSON objects one a line, without an array, each written at once
  * @pretty: one value a line
  * @objects: how many were begun
  * @values: how many of the current object were begun
@@ -54,6 +55,7 @@ enum format {
 struct printer {
 	FILE *file;
 	bool json;
+	bool stream;
 	bool pretty;
 	unsigned int objects;
 	unsigned int values;

@@ -159,5 +159,7 @@ static const struct verb rule_verbs[] = {
 const struct verb * const rule_add_verb = &rule_verbs[1];
 
 const struct object rule_object = {
-	"rule", "which flows get which class and weight", rule_verbs,
+	.name = "rule",
+	.doc = "which flows get which class and weight",
+	.verbs = rule_verbs,
 };

@@ -74,5 +74,7 @@ static const struct verb stat_verbs[] = {
 };
 
 const struct object stat_object = {
-	"statistic", "counters of devices", stat_verbs,
+	.name = "statistic",
+	.doc = "counters of devices",
+	.verbs = stat_verbs,
 };

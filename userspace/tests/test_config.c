@@ -48,6 +48,7 @@ static void lines(void **state)
 	expect_words("\"\" b\n", "[][b]");
 	expect_words("\"a # b\"\n", "[a # b]");
 	expect_words("\"a\\\"b\" \"\\\\\"\n", "[a\"b][\\]");
+	expect_words("\"a\\nb\"\n", "[a\nb]");
 	expect_words("a\\b\n", "[a\\b]");
 	expect_words("a\"b c\"d e\n", "[ab cd][e]");
 	expect_words("a \"b\n", "a \" is missing");
@@ -138,7 +139,7 @@ static void same(void **state)
 	b.set[ARGS_MAX - 1].number = 1;
 	assert_false(item_same(&a, &b));
 	a.set[ARGS_MAX - 1].number = 1;
-	strcpy(a.set[0].text, "x");
+	a.set[0].text[0] = 'x';
 	assert_false(item_same(&a, &b));
 }
 

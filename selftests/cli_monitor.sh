@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# rdma-isolate monitor: devices and flows are told of when they come, change and go,
+# once each, as lines of text and of JSON.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
+
+require rdma rdma-isolate jq ibv_rc_pingpong
+need_module rdma_rxe
+dir=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -rf "$dir"' EXIT
+
+# sees FILTER: some event so far
+sees()
+{
+	jq -se "any($1)" "$dir/json" >/dev/null 2>&1
+}
+
+# told FILTER COUNT: how many events there are, once the first is
+told()
+{
+	local n
+
+	busywait 20 sees "$1"
+	n=$(jq -s "map(select($1)) | length" "$dir/json")
+	[ "$n" -eq "$2" ] && return
+	ktap_print_msg "$n events $1"
+	tail -n 3 "$dir/json" | while read -r line; do
+		ktap_print_msg "$line"
+	done
+	return 1
+}
+
+# An event that is provoked until it is seen: the monitor listens.
+is_listening()
+{
+	rdma-isolate dev set dev rxe1 mode observe
+	rdma-isolate dev set dev rxe1 mode disable
+	sees '.name == "rxe1"' && [ -s "$dir/text" ]
+}
+
+device_changes()
+{
+	rdma-isolate dev set dev rxe0 mode observe &&
+	told '.event == "device" and .name == "rxe0" and .state == "observe"' 1 &&
+	rdma-isolate dev set dev rxe0 mode disable &&
+	told '.event == "device" and .name == "rxe0" and .state == "idle"' 1
+}
+
+flow_comes()
+{
+	ibv_rc_pingpong -d rxe0 >/dev/null &
+	server=$!
+	told ".event == \"flow\" and .pid == $server and
+		.class == \"bandwidth\" and .reason == \"user-qp\"" 1
+}
+
+flow_is_reclassified()
+{
+	rdma-isolate rule add comm ibv_rc_pingpong class latency >/dev/null &&
+	told ".event == \"flow\" and .pid == $server and .class == \"latency\"" 1
+}
+
+# A rule for others changes nothing for it.
+nothing_changes()
+{
+	rdma-isolate rule add comm other class throughput >/dev/null
+	rdma-isolate dev set dev rxe0 mode observe
+	rdma-isolate dev set dev rxe0 mode disable
+	told '.name == "rxe0" and .state == "idle"' 2 &&
+	told ".event == \"flow\" and .pid == $server" 2
+}
+
+flow_goes()
+{
+	kill "$server"
+	wait "$server" 2>/dev/null
+	told ".event == \"flow-gone\" and .pid == $server" 1
+}
+
+device_goes_and_comes()
+{
+	rdma link delete rxe0 &&
+	told '.event == "device" and .name == "rxe0" and .state == "gone"' 1 &&
+	rdma link add rxe0 type rxe netdev veth0 &&
+	told '.event == "device" and .name == "rxe0" and .state == "idle"' 3
+}
+
+only_one_device()
+{
+	! grep -q rxe1 "$dir/only" && grep -q '"name":"rxe0"' "$dir/only"
+}
+
+text_is_the_same()
+{
+	[ "$(grep -c '^event device dev rxe0 .* state gone ' "$dir/text")" -eq 1 ]
+}
+
+load_module && setup_rxe || skip_all "no rxe devices"
+rdma-isolate -j monitor >"$dir/json" &
+rdma-isolate monitor >"$dir/text" &
+rdma-isolate -j monitor show dev rxe0 >"$dir/only" &
+ktap_print_header
+ktap_set_plan 9
+check "the monitor listens" busywait 30 is_listening
+check "a device changes" device_changes
+check "a flow comes" flow_comes
+check "and is reclassified" flow_is_reclassified
+check "and is left alone" nothing_changes
+check "and goes" flow_goes
+check "a device goes and comes" device_goes_and_comes
+check "only one device" only_one_device
+check "text" text_is_the_same
+ktap_finished
