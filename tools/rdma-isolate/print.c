@@ -109,6 +109,7 @@ static void print_key(struct printer *out, const char *text_key,
 
 void print_begin(struct printer *out)
 {
+	out->objects = 0;
 	if (out->json && !out->stream)
 		fputc('[', out->file);
 }
