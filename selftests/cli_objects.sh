@@ -65,6 +65,17 @@ enable_and_back()
 	shows '.[0].state == "idle"' dev show dev rxe0
 }
 
+doctor_of_enabled()
+{
+	local status
+
+	rdma-isolate dev set dev rxe1 mode enable &&
+	shows 'map(select(.found | contains("rxe1")) | .check) |
+		sort == ["latency", "max-rate"]' doctor
+	status=$?
+	rdma-isolate dev set dev rxe1 mode disable && return $status
+}
+
 no_unload()
 {
 	rdma-isolate dev set dev rxe0 mode enable && ! rmmod rdma_isolate
@@ -187,7 +198,7 @@ delete_rules()
 connect_before_load || skip_all "no rxe devices, or no target on them"
 load_module || skip_all "the module does not load"
 ktap_print_header
-ktap_set_plan 36
+ktap_set_plan 38
 check "an older connection of the kernel" shows '
 	map(select(.reason == "before-load")) | length == 2 and all(.ulp == "nvme_rdma" and .qp_type == "RC" and .qp_state == "RTS" and
 	(.managed | not) and (has("pid") | not))' flow show dev rxe0
@@ -196,6 +207,9 @@ check "both ends of it" shows 'map(select(.ulp == "nvmet_rdma" and
 check "an older program" shows "any(.reason == \"before-load\" and
 	.pid == $program and .comm == \"ibv_rc_pingpong\" and
 	(has(\"ulp\") | not))" flow show dev rxe1
+check "the doctor counts them" shows 'map(select(.check == "order")) |
+	length == 1 and .[0].verdict == "hint" and
+	(.[0].found | startswith("5 queue pairs"))' doctor
 check "what to do about it" text \
 	'managed no reason "created before load, reconnect" qp-type RC' \
 	flow show dev rxe0
@@ -230,6 +244,7 @@ check "pretty JSON" shows '.[0].name == "rxe0"' -p \
 check "all or nothing" nothing_was_set
 check "observe and disable" observe_and_back
 check "enable and disable" enable_and_back
+check "the doctor misses a rate and a latency flow" doctor_of_enabled
 check "no unloading while enabled" no_unload
 check "an unknown device" refused 1 \
 	"name rxe9: no RDMA device of this name" dev set dev rxe9 mode enable

@@ -23,6 +23,13 @@ json_is_empty()
 	[ "$(rdma-isolate -j "$@" 2>/dev/null)" = "[]" ]
 }
 
+doctor_misses_it()
+{
+	rdma-isolate -j doctor | jq -e 'map(select(.verdict == "bad")) |
+		length == 1 and .[0].check == "module" and
+		.[0].fix == "modprobe rdma_isolate"' >/dev/null
+}
+
 # Each keyword that the tool completes is in its help, and the reverse.
 help_is_complete()
 {
@@ -41,10 +48,10 @@ help_is_complete()
 }
 
 ktap_print_header
-ktap_set_plan 44
+ktap_set_plan 45
 usage "usage:"
-usage "one of: dev, flow, rule, statistic, monitor, dump, sync, help" device
-usage "one of: dev, flow, rule, statistic, monitor, dump, sync, help" de
+usage "one of: dev, flow, rule, statistic, monitor, doctor, dump, sync, help" device
+usage "one of: dev, flow, rule, statistic, monitor, doctor, dump, sync, help" de
 usage "one of: show, set, help" dev list
 usage "one of: show, set, help" dev sho
 usage "options are" -x dev
@@ -80,6 +87,7 @@ usage "one of: dev" statistic show now
 usage "nothing may follow dump" dump x
 usage "sync takes one FILE" sync
 usage "-b FILE" -b - dev show
+check "the doctor says that it is missing" doctor_misses_it
 check "the module is missing for dump" refused 1 "modprobe" dump
 check "the module is missing for sync" refused 1 "modprobe" sync /dev/null
 check "the module is missing" \

@@ -21,6 +21,7 @@ static const struct object * const objects[] = {
 	&rule_object,
 	&stat_object,
 	&monitor_object,
+	&doctor_object,
 };
 
 enum { OBJECTS = sizeof(objects) / sizeof(*objects) };
@@ -407,11 +408,12 @@ int cmd_run(struct command *cmd, struct printer *out)
 	cmd->call.out = out;
 	out->stream = cmd->object->stream;
 	print_begin(out);
-	cmd->call.nl = nl_open();
-	if (cmd->call.nl) {
+	if (!cmd->object->offline)
+		cmd->call.nl = nl_open();
+	if (cmd->call.nl || cmd->object->offline)
 		status = cmd->verb->run(&cmd->call);
+	if (cmd->call.nl)
 		nl_close(cmd->call.nl);
-	}
 	print_end(out);
 	return status;
 }

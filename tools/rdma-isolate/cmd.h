@@ -71,7 +71,7 @@ struct value {
 
 /**
  * struct call - a command to run
- * @nl: the kernel
+ * @nl: the kernel, NULL if the object is offline
  * @out: for the answer
  * @args: table of the verb
  * @values: what was given
@@ -105,12 +105,14 @@ struct verb {
  * @doc: one line
  * @verbs: the first is the default, ends with an empty one
  * @stream: its output has no end
+ * @offline: it does without the module, and finds the kernel itself
  */
 struct object {
 	const char *name;
 	const char *doc;
 	const struct verb *verbs;
 	bool stream;
+	bool offline;
 };
 
 /* the verbs whose commands a file of settings is made of */
@@ -122,6 +124,7 @@ extern const struct object flow_object;
 extern const struct object rule_object;
 extern const struct object stat_object;
 extern const struct object monitor_object;
+extern const struct object doctor_object;
 
 /* Value of the argument of this key, whose text is NULL if not given */
 const struct value *call_value(const struct call *call, const char *key);
@@ -150,6 +153,9 @@ void print_fields(struct printer *out, const struct name_set *set,
 /* What is shown of a device and of a flow */
 extern const struct field dev_fields[];
 extern const struct field flow_fields[];
+
+/* How many queue pairs are from before the load, or a negative errno */
+int flow_count_older(struct nl *nl);
 
 /* Print what is wrong with a command line and return CMD_USAGE */
 int usage_error(const char *format, ...)

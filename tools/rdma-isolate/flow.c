@@ -75,15 +75,17 @@ struct devs {
 
 /**
  * struct show - what is being shown
- * @out: where
+ * @out: where, NULL to count only
  * @qpn: the one number that is wanted, if it has a text
  * @shown: how many flows were
+ * @older: how many of them are from before the load
  * @before: what the RDMA core had listed before the module was asked
  */
 struct show {
 	struct printer *out;
 	const struct value *qpn;
 	unsigned int shown;
+	unsigned int older;
 	struct rdma_qps before;
 };
 
@@ -108,16 +110,15 @@ static void add_dev(const struct nlattr * const *attrs,
 	dev->index = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_INDEX]);
 }
 
-static int find_devs(struct call *call, struct devs *devs)
+static int find_devs(struct nl *nl, const char *name, struct devs *devs)
 {
-	const char *name = call_value(call, "dev")->text;
 	struct nlmsghdr *nlh;
 	int err;
 
-	nlh = nl_request(call->nl, RDMA_ISOLATE_CMD_DEV_GET, !name);
+	nlh = nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, !name);
 	if (name)
 		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_NAME, name);
-	err = nl_send(call->nl, &name_set_dev, add_dev, devs);
+	err = nl_send(nl, &name_set_dev, add_dev, devs);
 	if (!err && devs->no_memory) {
 		error("%s", strerror(ENOMEM));
 		err = -ENOMEM;
@@ -157,7 +158,7 @@ static void show_flow(const struct nlattr * const *attrs,
 		       mnl_attr_get_str(attrs[RDMA_ISOLATE_A_FLOW_DEV]), qpn);
 	if (qp)
 		qp->known = true;
-	if (!is_wanted(show, qpn))
+	if (!show->out || !is_wanted(show, qpn))
 		return;
 	print_object_begin(show->out);
 	print_fields(show->out, &name_set_flow, flow_fields, attrs);
@@ -200,18 +201,21 @@ static void show_process(struct printer *out, uint32_t pid)
 	fclose(file);
 }
 
+/* The core makes these before it tells the module of a device. */
+static bool is_special(const struct rdma_qp *qp)
+{
+	return qp->type == QP_SMI || qp->type == QP_GSI;
+}
+
 static void show_unknown(struct printer *out, const struct rdma_qp *qp)
 {
-	/* The core makes these before it tells the module of a device. */
-	bool special = qp->type == QP_SMI || qp->type == QP_GSI;
-
 	print_object_begin(out);
 	print_string(out, "dev", "dev", qp->dev);
 	print_number(out, "qpn", "qpn", FMT_COUNT, NULL, qp->qpn);
 	print_number(out, "managed", "managed", FMT_BOOL, NULL, false);
 	print_number(out, "reason", "reason", FMT_WHY, &name_reason,
-		     special ? RISO_REASON_SPECIAL_QP :
-			       RISO_REASON_BEFORE_LOAD);
+		     is_special(qp) ? RISO_REASON_SPECIAL_QP :
+				      RISO_REASON_BEFORE_LOAD);
 	print_number(out, "qp-type", "qp_type", FMT_QP_TYPE, NULL, qp->type);
 	print_number(out, "qp-state", "qp_state", FMT_QP_STATE, NULL,
 		     qp->state);
@@ -245,10 +249,40 @@ static int show_others(struct show *show, struct mnl_socket *sock,
 		old = rdma_find(&show->before, qp->dev, qp->qpn);
 		if (!old || old->known || !is_wanted(show, qp->qpn))
 			continue;
-		show_unknown(show->out, qp);
+		if (show->out)
+			show_unknown(show->out, qp);
 		show->shown++;
+		show->older += !is_special(qp);
 	}
 	free(now.qp);
+	return err;
+}
+
+/* All flows, or those of one device */
+static int show_all(struct show *show, struct nl *nl, const char *name)
+{
+	struct mnl_socket *sock = NULL;
+	struct devs devs = {};
+	struct nlmsghdr *nlh;
+	int err;
+	bool all;
+
+	err = find_devs(nl, name, &devs);
+	if (err)
+		goto free;
+	sock = rdma_open();
+	all = sock && !list_all(sock, &devs, &show->before);
+	nlh = nl_request(nl, RDMA_ISOLATE_CMD_FLOW_GET, true);
+	if (name)
+		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_FLOW_DEV, name);
+	err = nl_send(nl, &name_set_flow, show_flow, show);
+	if (!err)
+		err = all ? show_others(show, sock, &devs) : -EIO;
+free:
+	if (sock)
+		mnl_socket_close(sock);
+	free(show->before.qp);
+	free(devs.dev);
 	return err;
 }
 
@@ -258,32 +292,24 @@ static int flow_show(struct call *call)
 		.out = call->out,
 		.qpn = call_value(call, "qpn"),
 	};
-	struct mnl_socket *sock = NULL;
-	int status = CMD_REFUSED;
-	struct devs devs = {};
-	bool all;
 
-	if (find_devs(call, &devs))
-		goto free;
-	sock = rdma_open();
-	all = sock && !list_all(sock, &devs, &show.before);
-	call_request(call, &name_set_flow, RDMA_ISOLATE_CMD_FLOW_GET, true);
-	if (nl_send(call->nl, &name_set_flow, show_flow, &show))
-		goto free;
-	if (!all || show_others(&show, sock, &devs))
-		goto free;
+	if (show_all(&show, call->nl, call_value(call, "dev")->text))
+		return CMD_REFUSED;
 	if (show.qpn->text && !show.shown) {
 		error("qpn %s: the device has no queue pair of this number",
 		      show.qpn->text);
-		goto free;
+		return CMD_REFUSED;
 	}
-	status = CMD_DONE;
-free:
-	if (sock)
-		mnl_socket_close(sock);
-	free(show.before.qp);
-	free(devs.dev);
-	return status;
+	return CMD_DONE;
+}
+
+int flow_count_older(struct nl *nl)
+{
+	static const struct value any;
+	struct show show = { .qpn = &any };
+	int err = show_all(&show, nl, NULL);
+
+	return err ? err : (int)show.older;
 }
 
 static const struct verb flow_verbs[] = {

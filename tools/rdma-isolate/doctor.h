@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What of the host keeps the module from working, or from working well.
+ */
+#ifndef RDMA_ISOLATE_DOCTOR_H
+#define RDMA_ISOLATE_DOCTOR_H
+
+/**
+ * enum verdict - how bad a finding is
+ * @VERDICT_OK: as it should be
+ * @VERDICT_HINT: it works, but could work better
+ * @VERDICT_BAD: it cannot work like this
+ */
+enum verdict {
+	VERDICT_OK,
+	VERDICT_HINT,
+	VERDICT_BAD,
+};
+
+/**
+ * typedef doctor_fn - called for each finding
+ * @check: what was looked at, one word
+ * @verdict: how bad it is
+ * @found: what was found
+ * @fix: a line that mends it, NULL if there is nothing to mend
+ * @data: of the caller
+ */
+typedef void (*doctor_fn)(const char *check, enum verdict verdict,
+			  const char *found, const char *fix, void *data);
+
+/**
+ * doctor_host - look at all that files tell
+ * @root: put in front of every path, "" for this host
+ * @release: of the kernel
+ * @tell: called for each check
+ * @data: for @tell
+ */
+void doctor_host(const char *root, const char *release, doctor_fn tell,
+		 void *data);
+
+#endif /* RDMA_ISOLATE_DOCTOR_H */

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The checks of the host that need nothing but its files.
+ */
+#include <glob.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+enum {
+	LINE_LEN = 256,
+	PATH_LEN = 512,
+	/* A CPU that sleeps so deeply wakes up later than a small message takes. */
+	IDLE_LATENCY_US = 20,
+};
+
+struct host {
+	const char *root;
+	doctor_fn tell;
+	void *data;
+};
+
+static void path_of(const struct host *host, char *path, const char *name)
+{
+	snprintf(path, PATH_LEN, "%s%s", host->root, name);
+}
+
+static bool is_there(const struct host *host, const char *name)
+{
+	char path[PATH_LEN];
+
+	path_of(host, path, name);
+	return !access(path, F_OK);
+}
+
+/* The first line of a file, without its end; false if there is none */
+static bool first_line(const char *path, char *line)
+{
+	FILE *file = fopen(path, "r");
+	bool good;
+
+	if (!file)
+		return false;
+	good = fgets(line, LINE_LEN, file);
+	fclose(file);
+	if (good)
+		line[strcspn(line, "\n")] = 0;
+	return good;
+}
+
+static bool read_line(const struct host *host, const char *name, char *line)
+{
+	char path[PATH_LEN];
+
+	path_of(host, path, name);
+	return first_line(path, line);
+}
+
+/* Does any file match? */
+__attribute__((format(printf, 2, 3)))
+static bool any(const struct host *host, const char *format, ...)
+{
+	char name[PATH_LEN], path[PATH_LEN];
+	va_list args;
+	glob_t found;
+	bool match;
+
+	va_start(args, format);
+	vsnprintf(name, sizeof(name), format, args);
+	va_end(args);
+	path_of(host, path, name);
+	match = !glob(path, 0, NULL, &found);
+	globfree(&found);
+	return match;
+}
+
+static void check_module(const struct host *host)
+{
+	if (is_there(host, "/sys/module/rdma_isolate"))
+		host->tell("module", VERDICT_OK, "rdma_isolate is loaded",
+			   NULL, host->data);
+	else
+		host->tell("module", VERDICT_BAD, "rdma_isolate is not loaded",
+			   "modprobe rdma_isolate", host->data);
+}
+
+static void check_core(const struct host *host, const char *release)
+{
+	if (is_there(host, "/sys/module/mlx_compat") ||
+	    any(host, "/lib/modules/%s/updates/ib_core.ko*", release) ||
+	    any(host, "/lib/modules/%s/updates/dkms/ib_core.ko*", release) ||
+	    any(host, "/lib/modules/%s/extra/*/ib_core.ko*", release))
+		host->tell("ib_core", VERDICT_BAD,
+			   "the RDMA core is a vendor's, not the kernel's",
+			   "remove the vendor's packages (for MLNX_OFED: ofed_uninstall.sh) and reboot",
+			   host->data);
+	else
+		host->tell("ib_core", VERDICT_OK,
+			   "the RDMA core is the kernel's", NULL, host->data);
+}
+
+static void check_lockdown(const struct host *host)
+{
+	char line[LINE_LEN];
+
+	if (!read_line(host, "/sys/kernel/security/lockdown", line) ||
+	    strstr(line, "[none]"))
+		host->tell("lockdown", VERDICT_OK,
+			   "unsigned modules may be loaded", NULL, host->data);
+	else
+		host->tell("lockdown",
+			   is_there(host, "/sys/module/rdma_isolate") ?
+			   VERDICT_OK : VERDICT_BAD,
+			   "the kernel takes signed modules only",
+			   "sign the module with a key that mokutil --import has enrolled",
+			   host->data);
+}
+
+static void check_tracing(const struct host *host)
+{
+	if (any(host, "/sys/kernel/tracing/events") ||
+	    any(host, "/sys/kernel/debug/tracing/events"))
+		host->tell("tracing", VERDICT_OK, "tracepoints can be read",
+			   NULL, host->data);
+	else
+		host->tell("tracing", VERDICT_HINT,
+			   "tracepoints cannot be read",
+			   "mount -t tracefs tracefs /sys/kernel/tracing",
+			   host->data);
+	if (is_there(host, "/sys/kernel/btf/vmlinux"))
+		host->tell("btf", VERDICT_OK, "the kernel describes its types",
+			   NULL, host->data);
+	else
+		host->tell("btf", VERDICT_HINT,
+			   "the kernel does not describe its types (BTF)",
+			   "use a kernel with CONFIG_DEBUG_INFO_BTF for bpftrace",
+			   host->data);
+}
+
+static void check_clock(const struct host *host)
+{
+	static const char * const good[] = {
+		"tsc", "kvm-clock", "hyperv_clocksource_tsc_page",
+		"arch_sys_counter", "timebase",
+	};
+	char found[LINE_LEN + 32], line[LINE_LEN];
+	unsigned int i;
+
+	if (!read_line(host, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		       line))
+		snprintf(line, sizeof(line), "unknown");
+	snprintf(found, sizeof(found), "the clock source is %s", line);
+	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
+		if (!strcmp(line, good[i])) {
+			host->tell("clock", VERDICT_OK, found, NULL,
+				   host->data);
+			return;
+		}
+	host->tell("clock", VERDICT_HINT, found,
+		   "see why the kernel does not trust the TSC: dmesg | grep -i clocksource",
+		   host->data);
+}
+
+/* The deepest state that is allowed, in us; 0 if none is known */
+static unsigned long idle_latency(const struct host *host)
+{
+	char path[PATH_LEN], line[LINE_LEN];
+	unsigned long us, worst = 0;
+	glob_t found;
+	size_t i;
+
+	path_of(host, path, "/sys/devices/system/cpu/cpu0/cpuidle/state*");
+	if (!glob(path, 0, NULL, &found)) {
+		for (i = 0; i < found.gl_pathc; i++) {
+			snprintf(path, sizeof(path), "%s/disable",
+				 found.gl_pathv[i]);
+			if (first_line(path, line) && strcmp(line, "0"))
+				continue;
+			snprintf(path, sizeof(path), "%s/latency",
+				 found.gl_pathv[i]);
+			us = first_line(path, line) ? strtoul(line, NULL, 10) :
+						      0;
+			if (us > worst)
+				worst = us;
+		}
+	}
+	globfree(&found);
+	return worst;
+}
+
+static void check_idle(const struct host *host)
+{
+	unsigned long us = idle_latency(host);
+	char found[LINE_LEN];
+
+	snprintf(found, sizeof(found), "idle CPUs wake up within %lu us", us);
+	if (us <= IDLE_LATENCY_US)
+		host->tell("idle", VERDICT_OK, found, NULL, host->data);
+	else
+		host->tell("idle", VERDICT_HINT, found,
+			   "cpupower idle-set -D 20", host->data);
+}
+
+void doctor_host(const char *root, const char *release, doctor_fn tell,
+		 void *data)
+{
+	const struct host host = { root, tell, data };
+
+	check_module(&host);
+	check_core(&host, release);
+	check_lockdown(&host);
+	check_tracing(&host);
+	check_clock(&host);
+	check_idle(&host);
+}

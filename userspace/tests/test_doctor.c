@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What tools/rdma-isolate doctor makes of a host, in trees of files that look like one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "doctor.h"
+
+static char root[] = "/tmp/test_doctor.XXXXXX";
+static char report[4096];
+
+static const char * const clock_file =
+	"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/* A file with a line, and its directories */
+static void put(const char *name, const char *line)
+{
+	char path[512];
+	FILE *file;
+	char *at;
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	for (at = path + strlen(root) + 1; (at = strchr(at, '/')); at++) {
+		*at = 0;
+		mkdir(path, 0755);
+		*at = '/';
+	}
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%s\n", line);
+	fclose(file);
+}
+
+static void tell(const char *check, enum verdict verdict, const char *found,
+		 const char *fix, void *data)
+{
+	size_t len = strlen(report);
+
+	(void)data;
+	assert_true(*found);
+	/* what is not as it should be can be mended */
+	assert_true(verdict == VERDICT_OK || fix);
+	snprintf(report + len, sizeof(report) - len, "[%s %d]", check, verdict);
+}
+
+static void expect(const char *want)
+{
+	report[0] = 0;
+	doctor_host(root, "6.1.0", tell, NULL);
+	if (!strstr(report, want))
+		fail_msg("%s is not in %s", want, report);
+}
+
+static int make_root(void **state)
+{
+	(void)state;
+	memset(root + strlen(root) - 6, 'X', 6);
+	return !mkdtemp(root);
+}
+
+static int remove_root(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	return system(command);
+}
+
+static void a_good_host(void **state)
+{
+	(void)state;
+	put("/sys/module/rdma_isolate/refcnt", "0");
+	put("/sys/module/ib_core/refcnt", "0");
+	put("/lib/modules/6.1.0/kernel/drivers/infiniband/core/ib_core.ko", "");
+	put("/sys/kernel/security/lockdown", "[none] integrity confidentiality");
+	put("/sys/kernel/tracing/events/enable", "0");
+	put("/sys/kernel/btf/vmlinux", "");
+	put(clock_file, "tsc");
+	put("/sys/devices/system/cpu/cpu0/cpuidle/state0/latency", "0");
+	expect("[module 0][ib_core 0][lockdown 0][tracing 0][btf 0][clock 0][idle 0]");
+}
+
+static void nothing_there(void **state)
+{
+	(void)state;
+	expect("[module 2][ib_core 0][lockdown 0][tracing 1][btf 1][clock 1][idle 0]");
+}
+
+static void vendors(void **state)
+{
+	(void)state;
+	put("/lib/modules/5.10.0/updates/dkms/ib_core.ko", "");
+	expect("[ib_core 0]");
+	put("/lib/modules/6.1.0/updates/dkms/ib_core.ko.xz", "");
+	expect("[ib_core 2]");
+}
+
+static void vendors_layer(void **state)
+{
+	(void)state;
+	put("/sys/module/mlx_compat/refcnt", "1");
+	expect("[ib_core 2]");
+}
+
+static void lockdown(void **state)
+{
+	(void)state;
+	put("/sys/kernel/security/lockdown", "none [integrity] confidentiality");
+	expect("[lockdown 2]");
+	/* it was let in */
+	put("/sys/module/rdma_isolate/refcnt", "0");
+	expect("[lockdown 0]");
+}
+
+static void a_slow_clock(void **state)
+{
+	(void)state;
+	put(clock_file, "hpet");
+	expect("[clock 1]");
+}
+
+static void deep_sleep(void **state)
+{
+	(void)state;
+	put("/sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "20");
+	expect("[idle 0]");
+	put("/sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "133");
+	put("/sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "0");
+	expect("[idle 1]");
+	put("/sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "1");
+	expect("[idle 0]");
+}
+
+#define WITH_ROOT(test) \
+	cmocka_unit_test_setup_teardown(test, make_root, remove_root)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_ROOT(a_good_host),
+		WITH_ROOT(nothing_there),
+		WITH_ROOT(vendors),
+		WITH_ROOT(vendors_layer),
+		WITH_ROOT(lockdown),
+		WITH_ROOT(a_slow_clock),
+		WITH_ROOT(deep_sleep),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
+}
