@@ -30,11 +30,9 @@ int usage_error(const char *format, ...)
 {
 	va_list args;
 
-	error_begin();
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	verror(format, args);
 	va_end(args);
-	fputc('\n', stderr);
 	return CMD_USAGE;
 }
 

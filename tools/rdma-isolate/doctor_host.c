@@ -130,7 +130,7 @@ static void check_tracing(const struct host *host)
 	else
 		host->tell("tracing", VERDICT_HINT,
 			   "tracepoints cannot be read",
-			   "mount -t tracefs tracefs /sys/kernel/tracing",
+			   "mount -t tracefs none /sys/kernel/tracing",
 			   host->data);
 	if (is_there(host, "/sys/kernel/btf/vmlinux"))
 		host->tell("btf", VERDICT_OK, "the kernel describes its types",

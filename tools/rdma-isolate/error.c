@@ -2,7 +2,6 @@
 /*
  * The begin of error messages.
  */
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "error.h"
@@ -23,13 +22,18 @@ void error_begin(void)
 		fprintf(stderr, "%s:%u: ", from_file, from_line);
 }
 
+void verror(const char *format, va_list args)
+{
+	error_begin();
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
 void error(const char *format, ...)
 {
 	va_list args;
 
-	error_begin();
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	verror(format, args);
 	va_end(args);
-	fputc('\n', stderr);
 }

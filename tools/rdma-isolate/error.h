@@ -6,6 +6,8 @@
 #ifndef RDMA_ISOLATE_ERROR_H
 #define RDMA_ISOLATE_ERROR_H
 
+#include <stdarg.h>
+
 /**
  * error_from - the commands that follow come from a file
  * @file: its name, NULL for the command line
@@ -18,5 +20,7 @@ void error_begin(void);
 
 /* Print a whole one */
 void error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void verror(const char *format, va_list args)
+	__attribute__((format(printf, 1, 0)));
 
 #endif /* RDMA_ISOLATE_ERROR_H */

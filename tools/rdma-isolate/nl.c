@@ -219,6 +219,17 @@ struct nlmsghdr *nl_request(struct nl *nl, uint8_t cmd, bool dump)
 	return nlh;
 }
 
+static ssize_t receive(struct nl *nl)
+{
+	ssize_t got;
+
+	do {
+		got = mnl_socket_recvfrom(nl->sock, nl->answer,
+					  sizeof(nl->answer));
+	} while (got < 0 && errno == EINTR);
+	return got;
+}
+
 int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply,
 	    void *data)
 {
@@ -232,10 +243,7 @@ int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply,
 		return socket_error("send");
 
 	for (;;) {
-		got = mnl_socket_recvfrom(nl->sock, nl->answer,
-					  sizeof(nl->answer));
-		if (got < 0 && errno == EINTR)
-			continue;
+		got = receive(nl);
 		if (got < 0)
 			return socket_error("receive");
 
@@ -385,14 +393,11 @@ int nl_listen(struct nl *nl, nl_event_fn event, void *data)
 	int left;
 
 	for (;;) {
-		got = mnl_socket_recvfrom(nl->sock, nl->answer,
-					  sizeof(nl->answer));
+		got = receive(nl);
 		if (got < 0 && errno == ENOBUFS) {
 			error("events were lost, they came faster than they were read");
 			continue;
 		}
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got < 0)
 			return socket_error("receive");
 		left = got;

@@ -15,7 +15,7 @@
 
 #include "doctor.h"
 
-static char root[] = "/tmp/test_doctor.XXXXXX";
+static char root[32];
 static char report[4096];
 
 static const char * const clock_file =
@@ -63,7 +63,8 @@ static void expect(const char *want)
 static int make_root(void **state)
 {
 	(void)state;
-	memset(root + strlen(root) - 6, 'X', 6);
+	/* mkdtemp() wants six of these at the end */
+	snprintf(root, sizeof(root), "/tmp/test_doctor.%s", "XXXXXX");
 	return !mkdtemp(root);
 }
 
