@@ -92,6 +92,8 @@ enum {
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 	/* A flow that holds something and did not post for this long just posts. */
 	RISO_STUCK_NS = NSEC_PER_SEC,
+	/* What the decay of the averages of pressure.c is made for. */
+	RISO_AVERAGE_NS = 2 * NSEC_PER_SEC,
 	RISO_REAP_MIN_NS = 50 * NSEC_PER_USEC,
 	RISO_REAP_MAX_NS = 250 * NSEC_PER_USEC,
 	/* Batches that one call may post before it leaves the rest to the timer. */
@@ -273,6 +275,7 @@ static bool vtime_less(struct rb_node *a, const struct rb_node *b)
 void riso_arb_remove(struct riso_flow *f)
 {
 	struct riso_group_dir *gd;
+	struct riso_arb *a;
 
 	if (list_empty(&f->arb))
 		return;
@@ -280,8 +283,11 @@ void riso_arb_remove(struct riso_flow *f)
 	if (f->place != RISO_PLACE_GROUP)
 		return;
 	gd = &f->group->dir[f->arb_dir];
-	if (list_empty(&gd->flows))
-		rb_erase_cached(&gd->node, &f->rd->arb[f->arb_dir].tree);
+	if (!list_empty(&gd->flows))
+		return;
+	a = &f->rd->arb[f->arb_dir];
+	rb_erase_cached(&gd->node, &a->tree);
+	riso_pressure_end(&a->hold, &gd->wait);
 }
 
 static void place(struct riso_flow *f, enum riso_place place)
@@ -307,6 +313,7 @@ static void place(struct riso_flow *f, enum riso_place place)
 		if (gd->vtime + slice < a->vnow)
 			gd->vtime = a->vnow - slice;
 		rb_add_cached(&gd->node, &a->tree, vtime_less);
+		riso_pressure_begin(&a->hold, &gd->wait);
 	}
 	/* A flow keeps its turn until the token is spent. */
 	if (gd->turn) {
@@ -485,6 +492,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 	need = riso_queue_next(t->f, t->qt.chunk);
 	if (limit != U64_MAX && window_full(rd, dir, limit, need, now, &open)) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
+		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
 		trace_throttle(t->f, dir, 0, a->load, limit);
 		/* Completions are looked for when the clock allows to post. */
 		if (clock || open != U64_MAX)
@@ -495,10 +503,12 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 	if (clock) {
 		rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
 		a->slack = true;
+		riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
 		trace_throttle(t->f, dir, clock - now, t->f->inflight[dir], 0);
 		rd->want_ns = min(rd->want_ns, clock);
 		return false;
 	}
+	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
 	t->qt.bytes = min(t->qt.bytes, limit - min(limit, a->load));
 	limit = flow_limit(t->f, dir);
 	t->qt.bytes = min(t->qt.bytes,
@@ -552,6 +562,7 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	struct riso_group *g = f->group;
 	struct riso_group_dir *gd = &g->dir[t->dir];
 	u32 ops = f->q.num;
+	u64 cost = cost_of(rd, wire, ops, rd->cfg.max_rate);
 
 	if (shaped(rd))
 		a->next = max(a->next, now - tick(rd)) +
@@ -560,8 +571,9 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 		a->slack = true;
 	if (!t->qt.debt)
 		a->vnow = max(a->vnow, gd->vtime);
-	set_vtime(a, gd, gd->vtime + cost_of(rd, wire, ops, rd->cfg.max_rate) *
-		  RISO_WEIGHT_DEFAULT / g->weight);
+	set_vtime(a, gd, gd->vtime + cost * RISO_WEIGHT_DEFAULT / g->weight);
+	g->used_ns += cost;
+	riso_pressure_take(&a->hold, g->id, now);
 
 	gd->turn += wire;
 	gd->turn_ops += ops;
@@ -663,6 +675,7 @@ void riso_arb_run(struct riso_dev *rd)
 			continue;
 		charge(rd, &t, wire, now);
 		f->posting = true;
+		riso_pressure_serve(&f->group->pressure, true, now);
 		spin_unlock_irqrestore(&rd->lock, flags);
 
 		bad_wr = wr;
@@ -672,6 +685,7 @@ void riso_arb_run(struct riso_dev *rd)
 		now = ktime_get_ns();
 		how = riso_queue_posted(f, err, bad_wr, now);
 		f->posting = false;
+		riso_pressure_serve(&f->group->pressure, false, now);
 		if (how == RISO_POSTED_REFUSED) {
 			f->refused = true;
 			queue_delayed_work(riso_wq, &f->refuse, 0);
@@ -745,14 +759,15 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire)
 	struct riso_dev *rd = f->rd;
 	struct riso_arb *a = &rd->arb[dir];
 	struct riso_group_dir *gd = &f->group->dir[dir];
-	u64 cost = time_of(wire, rd->cfg.max_rate) * RISO_WEIGHT_DEFAULT /
-		   f->group->weight;
+	u64 cost = time_of(wire, rd->cfg.max_rate);
 
 	if (!wire)
 		return;
 	sub_inflight(f, dir, wire);
 	if (shaped(rd))
 		a->next -= min(a->next, time_of(wire, pace(rd, dir)));
+	f->group->used_ns -= min(f->group->used_ns, cost);
+	cost = cost * RISO_WEIGHT_DEFAULT / f->group->weight;
 	set_vtime(a, gd, gd->vtime - min(gd->vtime, cost));
 }
 
@@ -920,6 +935,64 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 	trace_budget_update(rd);
 }
 
+/* Add what the group waits for just now to its sums. */
+static void sync_waits(struct riso_dev *rd, struct riso_group *g, u64 now)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		if (!list_empty(&g->dir[dir].flows))
+			riso_pressure_sync(&rd->arb[dir].hold,
+					   &g->dir[dir].wait, now);
+}
+
+static void average(struct riso_dev *rd)
+{
+	u64 now = ktime_get_ns();
+	u64 period = now - rd->averaged_ns;
+	struct riso_group *g;
+
+	if (period < RISO_AVERAGE_NS)
+		return;
+	rd->averaged_ns = now;
+	mutex_lock(&rd->mutex);
+	list_for_each_entry(g, &rd->groups, list) {
+		spin_lock_irq(&rd->lock);
+		sync_waits(rd, g, now);
+		riso_pressure_average(&g->pressure, period, now);
+		spin_unlock_irq(&rd->lock);
+	}
+	mutex_unlock(&rd->mutex);
+}
+
+/**
+ * riso_arb_group_info - what a dump shows of a group
+ * @rd: the device
+ * @g: the group
+ * @info: filled in
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
+			 struct riso_group_info *info)
+{
+	u64 now;
+
+	info->id = g->id;
+	info->who = g->who;
+	info->flows = g->users;
+	spin_lock_irq(&rd->lock);
+	now = ktime_get_ns();
+	sync_waits(rd, g, now);
+	info->weight = g->weight;
+	info->tx_bytes = g->bytes[RISO_TX];
+	info->rx_bytes = g->bytes[RISO_RX];
+	info->wrs = g->wrs;
+	info->used_ns = g->used_ns;
+	riso_pressure_info(&g->pressure, now, &info->pressure);
+	spin_unlock_irq(&rd->lock);
+}
+
 /* What holds something and did not post for a second posts, whatever is full. */
 static void watch(struct work_struct *work)
 {
@@ -940,6 +1013,7 @@ static void watch(struct work_struct *work)
 	}
 	spin_unlock_irq(&rd->lock);
 	riso_arb_run(rd);
+	average(rd);
 	queue_delayed_work(riso_wq, &rd->watch, HZ / 4);
 }
 
@@ -954,6 +1028,7 @@ void riso_arb_init(struct riso_dev *rd)
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		rd->arb[dir].tree = RB_ROOT_CACHED;
 		rd->arb[dir].ceiling = U64_MAX;
+		INIT_LIST_HEAD(&rd->arb[dir].hold.waiting);
 	}
 	INIT_LIST_HEAD(&rd->urgent);
 	INIT_LIST_HEAD(&rd->parked);
@@ -976,6 +1051,13 @@ void riso_arb_init(struct riso_dev *rd)
  */
 void riso_arb_start(struct riso_dev *rd)
 {
+	struct riso_group *g;
+
+	rd->averaged_ns = ktime_get_ns();
+	mutex_lock(&rd->mutex);
+	list_for_each_entry(g, &rd->groups, list)
+		memset(g->pressure.avg, 0, sizeof(g->pressure.avg));
+	mutex_unlock(&rd->mutex);
 	spin_lock_irq(&rd->lock);
 	rd->running = true;
 	spin_unlock_irq(&rd->lock);

@@ -10,6 +10,7 @@
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
+#include "pressure.h"
 #include "rule.h"
 
 struct riso_dev;
@@ -32,6 +33,7 @@ enum riso_dir {
  * @slice_bytes: bytes posted since then, for the rule of sparse groups
  * @turn: bytes that the flow in front has posted in its turn
  * @turn_ops: the same in messages
+ * @wait: while @flows is not empty
  */
 struct riso_group_dir {
 	u64 vtime;
@@ -41,25 +43,60 @@ struct riso_group_dir {
 	u64 slice_bytes;
 	u64 turn;
 	u32 turn_ops;
+	struct riso_wait wait;
 };
 
 /**
  * struct riso_group - flows that share one share of the device
  * @list: in &riso_dev.groups
+ * @id: of this group on this device, never given to another
  * @users: flows that belong to it, protected by &riso_dev.mutex
  * @weight: share against other groups
  * @who: what its flows have in common
  * @dir: place in the arbiter of each direction
+ * @bytes: payload posted by its flows, of those gone too
+ * @wrs: work requests posted to their last byte
+ * @used_ns: device time of what was posted, not divided by the weight
+ * @pressure: what it had to wait
  *
  * For kernel flows one ULP that talks to one remote address, for user-space
  * flows one process.
  */
 struct riso_group {
 	struct list_head list;
+	u32 id;
 	unsigned int users;
 	u32 weight;
 	struct riso_identity who;
 	struct riso_group_dir dir[RISO_DIRS];
+	u64 bytes[RISO_DIRS];
+	u64 wrs;
+	u64 used_ns;
+	struct riso_pressure pressure;
+};
+
+/**
+ * struct riso_group_info - a group as a dump shows it
+ * @id: see &struct riso_group
+ * @who: what its flows have in common
+ * @weight: share against other groups
+ * @flows: that belong to it
+ * @tx_bytes: payload sent
+ * @rx_bytes: payload fetched
+ * @wrs: work requests posted to their last byte
+ * @used_ns: device time of these
+ * @pressure: what it had to wait
+ */
+struct riso_group_info {
+	u32 id;
+	struct riso_identity who;
+	u32 weight;
+	u32 flows;
+	u64 tx_bytes;
+	u64 rx_bytes;
+	u64 wrs;
+	u64 used_ns;
+	struct riso_pressure_info pressure;
 };
 
 /**
@@ -84,6 +121,7 @@ struct riso_group {
  * @full_ns: time that these took
  * @ceiling: what a full device was seen to deliver, U64_MAX when not known
  * @ceiling_ns: since when that holds
+ * @hold: who has the device, and who waits
  */
 struct riso_arb {
 	struct rb_root_cached tree;
@@ -106,6 +144,7 @@ struct riso_arb {
 	u64 full_ns;
 	u64 ceiling;
 	u64 ceiling_ns;
+	struct riso_hold hold;
 };
 
 /**
@@ -123,6 +162,8 @@ enum riso_place {
 void riso_arb_init(struct riso_dev *rd);
 void riso_arb_start(struct riso_dev *rd);
 void riso_arb_stop(struct riso_dev *rd);
+void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
+			 struct riso_group_info *info);
 void riso_arb_reconfigure(struct riso_dev *rd);
 void riso_arb_run(struct riso_dev *rd);
 void riso_arb_wake(struct riso_flow *f);

@@ -110,6 +110,7 @@ struct riso_observed {
  * @state: written under the control mutex of dev.c
  * @qpns: flows by QP number, under @mutex
  * @groups: under @mutex
+ * @last_group: id given last, likewise
  * @drain: finishes what disable or removal began
  * @drained: when it has
  * @removing: the ib_device is going, under the control mutex
@@ -138,7 +139,8 @@ struct riso_observed {
  * @timer_ns: when it fires, U64_MAX when not armed
  * @want_ns: when it shall fire, collected during a run
  * @running: the timer may be armed
- * @watch: looks for flows that are stuck
+ * @watch: looks for flows that are stuck, and averages
+ * @averaged_ns: when it did that last, its own
  */
 struct riso_dev {
 	/* read on every post and poll, written when hooks come and go */
@@ -154,6 +156,7 @@ struct riso_dev {
 	enum riso_state state;
 	struct xarray qpns;
 	struct list_head groups;
+	u32 last_group;
 	struct delayed_work drain;
 	struct completion drained;
 	bool removing;
@@ -183,6 +186,7 @@ struct riso_dev {
 	u64 want_ns;
 	bool running;
 	struct delayed_work watch;
+	u64 averaged_ns;
 };
 
 /**

@@ -92,8 +92,11 @@ static struct riso_group *get_group(struct riso_dev *rd,
 	g->who = who;
 	g->users = 1;
 	g->weight = RISO_WEIGHT_DEFAULT;
-	for (dir = 0; dir < RISO_DIRS; dir++)
+	g->id = ++rd->last_group;
+	for (dir = 0; dir < RISO_DIRS; dir++) {
 		INIT_LIST_HEAD(&g->dir[dir].flows);
+		g->dir[dir].wait.p = &g->pressure;
+	}
 	list_add_tail(&g->list, &rd->groups);
 	return g;
 }
@@ -197,6 +200,23 @@ static void count_latency(struct riso_flow *f, bool latency)
 	riso_arb_run(rd);
 }
 
+/* What the flow holds and posts counts for its new group from now on. */
+static void leave_group(struct riso_flow *f, struct riso_group *old,
+			struct riso_group *g)
+{
+	u32 held = f->q.recs ? riso_queue_len(&f->q) : 0;
+	u64 now = ktime_get_ns();
+
+	if (held) {
+		riso_pressure_hold(&g->pressure, held);
+		riso_pressure_release(&old->pressure, held);
+	}
+	if (f->posting) {
+		riso_pressure_serve(&g->pressure, true, now);
+		riso_pressure_serve(&old->pressure, false, now);
+	}
+}
+
 /* Put the flow into its group; a live one moves with what it holds. */
 static void join_group(struct riso_flow *f)
 {
@@ -208,6 +228,8 @@ static void join_group(struct riso_flow *f)
 		return;
 	spin_lock_irq(&rd->lock);
 	riso_arb_remove(f);
+	if (old && old != g)
+		leave_group(f, old, g);
 	f->group = g;
 	g->weight = f->weight;
 	riso_arb_wake(f);
@@ -232,6 +254,7 @@ static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
 		.uid = f->who.uid,
 		.rule_id = f->rule_id,
 		.weight = f->weight,
+		.group = f->group ? f->group->id : 0,
 	};
 	strscpy(info->ulp, f->who.ulp, sizeof(info->ulp));
 	strscpy(info->comm, f->who.comm, sizeof(info->comm));
@@ -637,6 +660,34 @@ void riso_flow_forget_all(struct riso_dev *rd)
 		put_group(f->group);
 		kfree_rcu(f, rcu);
 	}
+}
+
+/**
+ * riso_flow_group_next - walk the groups of a device by id
+ * @rd: the device
+ * @id: first id to look at
+ * @info: filled in
+ *
+ * Context: may sleep.
+ * Return: 0, or -ENOENT when there is none from @id on.
+ */
+int riso_flow_group_next(struct riso_dev *rd, u32 id,
+			 struct riso_group_info *info)
+{
+	struct riso_group *g;
+	int ret = -ENOENT;
+
+	mutex_lock(&rd->mutex);
+	/* Ids grow along the list. */
+	list_for_each_entry(g, &rd->groups, list) {
+		if (g->id < id)
+			continue;
+		riso_arb_group_info(rd, g, info);
+		ret = 0;
+		break;
+	}
+	mutex_unlock(&rd->mutex);
+	return ret;
 }
 
 int riso_flow_info_next(struct riso_dev *rd, u32 qpn,

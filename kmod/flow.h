@@ -175,6 +175,7 @@ struct riso_flow {
  * @queued: work requests taken over
  * @wait_ns: time that they waited, sum
  * @held: work requests in the queue
+ * @group: id of its group, 0 when there was no memory for one
  */
 struct riso_flow_info {
 	u32 qpn;
@@ -198,6 +199,7 @@ struct riso_flow_info {
 	u64 queued;
 	u64 wait_ns;
 	u32 held;
+	u32 group;
 };
 
 void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
@@ -215,6 +217,8 @@ u32 riso_flow_settle_all(struct riso_dev *rd);
 void riso_flow_release_all(struct riso_dev *rd);
 void riso_flow_bare_all(struct riso_dev *rd);
 void riso_flow_forget_all(struct riso_dev *rd);
+int riso_flow_group_next(struct riso_dev *rd, u32 id,
+			 struct riso_group_info *info);
 int riso_flow_info_next(struct riso_dev *rd, u32 qpn,
 			struct riso_flow_info *info);
 

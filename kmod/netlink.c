@@ -280,7 +280,8 @@ static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_WAIT_NS, info->wait_ns,
 			      RDMA_ISOLATE_A_FLOW_PAD) ||
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_HELD, info->held,
-			      RDMA_ISOLATE_A_FLOW_PAD))
+			      RDMA_ISOLATE_A_FLOW_PAD) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_GROUP, info->group))
 		goto cancel;
 
 	if (info->ulp[0] &&
@@ -331,7 +332,7 @@ int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (riso_flow_info_next(rd, nla_get_u32(qpn), &flow) ||
 	    flow.qpn != nla_get_u32(qpn)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, qpn,
-				    "the device has no queue pair of this number");
+				    "the device has no queue pair of this number made since the module was loaded");
 		err = -ENOENT;
 		goto put_dev;
 	}
@@ -374,13 +375,49 @@ static int dump_flows(struct sk_buff *skb, struct netlink_callback *cb,
 	return 0;
 }
 
-/* cb->args[0] is the index of the device that args[1] is about */
+/*
+ * What each device has, or the one that is named. cb->args[0] is the index of the
+ * device that args[1] is about, which says where @dump_one goes on.
+ */
+static int dump_of_devs(struct sk_buff *skb, struct netlink_callback *cb,
+			const struct nlattr *name,
+			int (*dump_one)(struct sk_buff *skb,
+					struct netlink_callback *cb,
+					struct riso_dev *rd))
+{
+	struct riso_dev *rd;
+	u32 index;
+	int err;
+
+	if (name) {
+		rd = find_dev(name, cb->extack);
+		if (IS_ERR(rd))
+			return PTR_ERR(rd);
+		err = dump_one(skb, cb, rd);
+		riso_dev_put(rd);
+		return skb->len ?: err;
+	}
+
+	while ((rd = riso_dev_get_next(cb->args[0]))) {
+		index = rd->index;
+		if (index != cb->args[0]) {
+			cb->args[0] = index;
+			cb->args[1] = 0;
+		}
+		err = dump_one(skb, cb, rd);
+		riso_dev_put(rd);
+		if (err)
+			return skb->len ?: err;
+		cb->args[0] = index + 1;
+		cb->args[1] = 0;
+	}
+	return skb->len;
+}
+
 int rdma_isolate_nl_flow_get_dumpit(struct sk_buff *skb,
 				    struct netlink_callback *cb)
 {
 	struct nlattr *attrs[RDMA_ISOLATE_A_FLOW_QPN + 1];
-	struct riso_dev *rd;
-	u32 index;
 	int err;
 
 	err = genlmsg_parse(cb->nlh, &family, attrs, RDMA_ISOLATE_A_FLOW_QPN,
@@ -394,29 +431,188 @@ int rdma_isolate_nl_flow_get_dumpit(struct sk_buff *skb,
 		return -EINVAL;
 	}
 
-	if (attrs[RDMA_ISOLATE_A_FLOW_DEV]) {
-		rd = find_dev(attrs[RDMA_ISOLATE_A_FLOW_DEV], cb->extack);
-		if (IS_ERR(rd))
-			return PTR_ERR(rd);
-		err = dump_flows(skb, cb, rd);
-		riso_dev_put(rd);
-		return skb->len ?: err;
+	return dump_of_devs(skb, cb, attrs[RDMA_ISOLATE_A_FLOW_DEV],
+			    dump_flows);
+}
+
+static int put_behind(struct sk_buff *skb, const struct riso_behind *behind)
+{
+	struct nlattr *nest;
+
+	nest = nla_nest_start(skb, RDMA_ISOLATE_A_GROUP_BEHIND);
+	if (!nest)
+		return -EMSGSIZE;
+
+	/* the caller cancels the whole message */
+	if (nla_put_u32(skb, RDMA_ISOLATE_A_BEHIND_GROUP, behind->group) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BEHIND_NS, behind->ns,
+			      RDMA_ISOLATE_A_BEHIND_PAD))
+		return -EMSGSIZE;
+
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_pressure(struct sk_buff *skb,
+			const struct riso_pressure_info *info)
+{
+	const struct riso_behind *b;
+
+	if (nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_HELD, info->held) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_STALL_NS,
+			      info->stall_ns, RDMA_ISOLATE_A_GROUP_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_CLOCK_NS,
+			      info->clock_ns, RDMA_ISOLATE_A_GROUP_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_WINDOW_NS,
+			      info->window_ns, RDMA_ISOLATE_A_GROUP_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_OWN_NS, info->own_ns,
+			      RDMA_ISOLATE_A_GROUP_PAD) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_AVG10, info->avg[0]) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_AVG60, info->avg[1]) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_AVG300, info->avg[2]) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_BEHIND_OTHERS_NS,
+			      info->others_ns, RDMA_ISOLATE_A_GROUP_PAD))
+		return -EMSGSIZE;
+
+	for (b = info->behind; b < info->behind + RISO_BEHIND && b->group; b++)
+		if (put_behind(skb, b))
+			return -EMSGSIZE;
+	return 0;
+}
+
+static int put_group(struct sk_buff *skb, u32 portid, u32 seq, int flags,
+		     const char *dev, const struct riso_group_info *info)
+{
+	const struct riso_identity *who = &info->who;
+	char peer[INET6_ADDRSTRLEN];
+	void *hdr;
+
+	hdr = genlmsg_put(skb, portid, seq, &family, flags,
+			  RDMA_ISOLATE_CMD_GROUP_GET);
+	if (!hdr)
+		return -EMSGSIZE;
+
+	if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_DEV, dev) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_ID, info->id) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_WEIGHT, info->weight) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_FLOWS, info->flows) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_TX_BYTES,
+			      info->tx_bytes, RDMA_ISOLATE_A_GROUP_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_RX_BYTES,
+			      info->rx_bytes, RDMA_ISOLATE_A_GROUP_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_WRS, info->wrs,
+			      RDMA_ISOLATE_A_GROUP_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_USED_NS, info->used_ns,
+			      RDMA_ISOLATE_A_GROUP_PAD) ||
+	    put_pressure(skb, &info->pressure))
+		goto cancel;
+
+	if (who->ulp[0] &&
+	    nla_put_string(skb, RDMA_ISOLATE_A_GROUP_ULP, who->ulp))
+		goto cancel;
+
+	if (who->peer_known) {
+		snprintf(peer, sizeof(peer), "%pI6c", who->peer.raw);
+		if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_PEER, peer))
+			goto cancel;
 	}
 
-	while ((rd = riso_dev_get_next(cb->args[0]))) {
-		index = rd->index;
-		if (index != cb->args[0]) {
-			cb->args[0] = index;
-			cb->args[1] = 0;
-		}
-		err = dump_flows(skb, cb, rd);
-		riso_dev_put(rd);
-		if (err)
-			return skb->len ?: err;
-		cb->args[0] = index + 1;
-		cb->args[1] = 0;
+	if (who->pid &&
+	    (nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_PID, who->pid) ||
+	     nla_put_string(skb, RDMA_ISOLATE_A_GROUP_COMM, who->comm) ||
+	     nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_UID, who->uid)))
+		goto cancel;
+
+	genlmsg_end(skb, hdr);
+	return 0;
+
+cancel:
+	genlmsg_cancel(skb, hdr);
+	return -EMSGSIZE;
+}
+
+int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *id = info->attrs[RDMA_ISOLATE_A_GROUP_ID];
+	struct riso_group_info group;
+	struct riso_dev_info dev;
+	struct riso_dev *rd;
+	struct sk_buff *msg;
+	int err;
+
+	if (!id) {
+		GENL_SET_ERR_MSG(info, "the id of the group is missing");
+		return -EINVAL;
 	}
-	return skb->len;
+
+	rd = find_dev(info->attrs[RDMA_ISOLATE_A_GROUP_DEV], info->extack);
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+
+	if (riso_flow_group_next(rd, nla_get_u32(id), &group) ||
+	    group.id != nla_get_u32(id)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, id,
+				    "the device has no group of this id");
+		err = -ENOENT;
+		goto put_dev;
+	}
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg) {
+		err = -ENOMEM;
+		goto put_dev;
+	}
+
+	riso_dev_info(rd, &dev);
+	err = put_group(msg, info->snd_portid, info->snd_seq, 0, dev.name,
+			&group);
+	if (err)
+		nlmsg_free(msg);
+	else
+		err = genlmsg_reply(msg, info);
+put_dev:
+	riso_dev_put(rd);
+	return err;
+}
+
+/* cb->args[1] is the next id of this device */
+static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb,
+		       struct riso_dev *rd)
+{
+	struct riso_group_info group;
+	struct riso_dev_info dev;
+	int err;
+
+	riso_dev_info(rd, &dev);
+	while (!riso_flow_group_next(rd, cb->args[1], &group)) {
+		err = put_group(skb, NETLINK_CB(cb->skb).portid,
+				cb->nlh->nlmsg_seq, NLM_F_MULTI, dev.name,
+				&group);
+		if (err)
+			return err;
+		cb->args[1] = group.id + 1;
+	}
+	return 0;
+}
+
+int rdma_isolate_nl_group_get_dumpit(struct sk_buff *skb,
+				     struct netlink_callback *cb)
+{
+	struct nlattr *attrs[RDMA_ISOLATE_A_GROUP_ID + 1];
+	int err;
+
+	err = genlmsg_parse(cb->nlh, &family, attrs, RDMA_ISOLATE_A_GROUP_ID,
+			    rdma_isolate_group_get_nl_policy, cb->extack);
+	if (err)
+		return err;
+
+	if (attrs[RDMA_ISOLATE_A_GROUP_ID]) {
+		NL_SET_ERR_MSG_ATTR(cb->extack, attrs[RDMA_ISOLATE_A_GROUP_ID],
+				    "a dump takes the device only");
+		return -EINVAL;
+	}
+	return dump_of_devs(skb, cb, attrs[RDMA_ISOLATE_A_GROUP_DEV],
+			    dump_groups);
 }
 
 /* Text of a rule, which has to be there when it is given: "" matches nothing */

@@ -60,8 +60,14 @@ const struct nla_policy rdma_isolate_stat_get_nl_policy[RDMA_ISOLATE_A_STAT_DEV 
 	[RDMA_ISOLATE_A_STAT_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 };
 
+/* RDMA_ISOLATE_CMD_GROUP_GET - do */
+const struct nla_policy rdma_isolate_group_get_nl_policy[RDMA_ISOLATE_A_GROUP_ID + 1] = {
+	[RDMA_ISOLATE_A_GROUP_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_GROUP_ID] = NLA_POLICY_MIN(NLA_U32, 1),
+};
+
 /* Ops table for rdma_isolate */
-const struct genl_ops rdma_isolate_nl_ops[7] = {
+const struct genl_ops rdma_isolate_nl_ops[8] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_DEV_GET,
 		.doit		= rdma_isolate_nl_dev_get_doit,
@@ -107,6 +113,13 @@ const struct genl_ops rdma_isolate_nl_ops[7] = {
 		.dumpit		= rdma_isolate_nl_stat_get_dumpit,
 		.policy		= rdma_isolate_stat_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_STAT_DEV,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_GROUP_GET,
+		.doit		= rdma_isolate_nl_group_get_doit,
+		.dumpit		= rdma_isolate_nl_group_get_dumpit,
+		.policy		= rdma_isolate_group_get_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_GROUP_ID,
 	},
 };
 

@@ -296,6 +296,7 @@ int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 		q->tail++;
 		f->queued++;
 		f->rd->held++;
+		riso_pressure_hold(&f->group->pressure, 1);
 		f->rd->stats[RISO_STAT_WR_QUEUED]++;
 		trace_wr_queue(f, w->wr_id, w->opcode, rec->len,
 			       riso_queue_len(q));
@@ -394,6 +395,7 @@ static void pop_head(struct riso_flow *f)
 	q->seq++;
 	memset(&q->cur, 0, sizeof(q->cur));
 	f->rd->held--;
+	riso_pressure_release(&f->group->pressure, 1);
 }
 
 /**
@@ -599,6 +601,7 @@ static void account(struct riso_flow *f, const struct riso_mark *m, u64 now)
 	u32 len = end - m->cur.done;
 
 	f->bytes[dir] += len;
+	f->group->bytes[dir] += len;
 	if (len == rec->len) {
 		stats[RISO_STAT_WHOLE_POSTED]++;
 		stats[RISO_STAT_WHOLE_BYTES] += len;
@@ -614,6 +617,7 @@ static void account(struct riso_flow *f, const struct riso_mark *m, u64 now)
 	}
 	if (end == rec->len) {
 		f->wrs++;
+		f->group->wrs++;
 		f->wait_ns += now - rec->queued_ns;
 	}
 }

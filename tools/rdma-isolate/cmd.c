@@ -18,9 +18,11 @@
 static const struct object * const objects[] = {
 	&dev_object,
 	&flow_object,
+	&group_object,
 	&rule_object,
 	&stat_object,
 	&monitor_object,
+	&explain_object,
 	&doctor_object,
 };
 

@@ -121,9 +121,11 @@ extern const struct verb * const rule_add_verb;
 
 extern const struct object dev_object;
 extern const struct object flow_object;
+extern const struct object group_object;
 extern const struct object rule_object;
 extern const struct object stat_object;
 extern const struct object monitor_object;
+extern const struct object explain_object;
 extern const struct object doctor_object;
 
 /* Value of the argument of this key, whose text is NULL if not given */
@@ -150,9 +152,10 @@ void print_fields(struct printer *out, const struct name_set *set,
 		  const struct field *fields,
 		  const struct nlattr * const *attrs);
 
-/* What is shown of a device and of a flow */
+/* What is shown of an object */
 extern const struct field dev_fields[];
 extern const struct field flow_fields[];
+extern const struct field rule_fields[];
 
 /* How many queue pairs are from before the load, or a negative errno */
 int flow_count_older(struct nl *nl);

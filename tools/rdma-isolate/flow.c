@@ -37,6 +37,7 @@ const struct field flow_fields[] = {
 	{ RDMA_ISOLATE_A_FLOW_QUEUED, "queued", FMT_COUNT },
 	{ RDMA_ISOLATE_A_FLOW_WAIT_NS, "wait", FMT_TIME },
 	{ RDMA_ISOLATE_A_FLOW_HELD, "held", FMT_COUNT },
+	{ RDMA_ISOLATE_A_FLOW_GROUP, "group", FMT_COUNT },
 	{ }
 };
 

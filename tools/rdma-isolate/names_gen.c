@@ -108,10 +108,11 @@ static const struct name_attr flow_attrs[] = {
 	[21] = { "queued", NAME_U64, 0 },
 	[22] = { "wait_ns", NAME_U64, 0 },
 	[23] = { "held", NAME_U64, 0 },
+	[24] = { "group", NAME_U32, 0 },
 };
 
 const struct name_set name_set_flow = {
-	flow_attrs, 23,
+	flow_attrs, 24,
 };
 
 static const struct name_attr rule_attrs[] = {
@@ -148,4 +149,45 @@ static const struct name_attr counter_attrs[] = {
 
 const struct name_set name_set_counter = {
 	counter_attrs, 3,
+};
+
+static const struct name_attr group_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "dev", NAME_STRING, 0 },
+	[3] = { "id", NAME_U32, 0 },
+	[4] = { "ulp", NAME_STRING, 0 },
+	[5] = { "peer", NAME_STRING, 0 },
+	[6] = { "pid", NAME_U32, 0 },
+	[7] = { "comm", NAME_STRING, 0 },
+	[8] = { "uid", NAME_U32, 0 },
+	[9] = { "weight", NAME_U32, 0 },
+	[10] = { "flows", NAME_U32, 0 },
+	[11] = { "held", NAME_U32, 0 },
+	[12] = { "tx_bytes", NAME_U64, 0 },
+	[13] = { "rx_bytes", NAME_U64, 0 },
+	[14] = { "wrs", NAME_U64, 0 },
+	[15] = { "used_ns", NAME_U64, 0 },
+	[16] = { "stall_ns", NAME_U64, 0 },
+	[17] = { "clock_ns", NAME_U64, 0 },
+	[18] = { "window_ns", NAME_U64, 0 },
+	[19] = { "own_ns", NAME_U64, 0 },
+	[20] = { "avg10", NAME_U32, 0 },
+	[21] = { "avg60", NAME_U32, 0 },
+	[22] = { "avg300", NAME_U32, 0 },
+	[23] = { "behind", NAME_NEST, 0 },
+	[24] = { "behind_others_ns", NAME_U64, 0 },
+};
+
+const struct name_set name_set_group = {
+	group_attrs, 24,
+};
+
+static const struct name_attr behind_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "group", NAME_U32, 0 },
+	[3] = { "ns", NAME_U64, 0 },
+};
+
+const struct name_set name_set_behind = {
+	behind_attrs, 3,
 };

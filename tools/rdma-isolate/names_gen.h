@@ -48,5 +48,7 @@ extern const struct name_set name_set_flow;
 extern const struct name_set name_set_rule;
 extern const struct name_set name_set_stat;
 extern const struct name_set name_set_counter;
+extern const struct name_set name_set_group;
+extern const struct name_set name_set_behind;
 
 #endif /* RDMA_ISOLATE_NAMES_GEN_H */

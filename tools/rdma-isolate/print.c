@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Text is "KEY VALUE KEY VALUE ..." with one object a line, and values that
- * can be given back; JSON is an array of flat objects.
+ * can be given back; JSON is an array of objects. An object may have lists.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -95,15 +95,17 @@ static void print_key(struct printer *out, const char *text_key,
 {
 	if (out->json) {
 		if (out->values++)
-			fputc(',', out->file);
-		if (out->pretty)
+			fputs(out->in_item && out->pretty ? ", " : ",",
+			      out->file);
+		if (out->pretty && !out->in_item)
 			fputs("\n        ", out->file);
 		fprintf(out->file, "\"%s\":%s", key, out->pretty ? " " : "");
 		return;
 	}
 
 	if (out->values++)
-		fputs(out->pretty ? "\n    " : " ", out->file);
+		fputs(out->pretty && !out->in_item ? "\n    " : " ",
+		      out->file);
 	fprintf(out->file, "%s ", text_key);
 }
 
@@ -150,6 +152,44 @@ void print_object_end(struct printer *out)
 		fflush(out->file);
 }
 
+void print_list_begin(struct printer *out, const char *key)
+{
+	out->items = 0;
+	if (!out->json)
+		return;
+	print_key(out, key, key);
+	fputc('[', out->file);
+}
+
+void print_item_begin(struct printer *out, const char *text_key)
+{
+	if (!out->json) {
+		if (out->values++)
+			fputs(out->pretty ? "\n    " : " ", out->file);
+		fputs(text_key, out->file);
+	} else {
+		if (out->items++)
+			fputs(out->pretty ? ", " : ",", out->file);
+		fputc('{', out->file);
+		out->values = 0;
+	}
+	out->in_item = true;
+}
+
+void print_item_end(struct printer *out)
+{
+	if (out->json)
+		fputc('}', out->file);
+	out->in_item = false;
+}
+
+void print_list_end(struct printer *out)
+{
+	if (out->json)
+		fputc(']', out->file);
+	out->values = 1;
+}
+
 void print_string(struct printer *out, const char *text_key, const char *key,
 		  const char *val)
 {
@@ -158,6 +198,11 @@ void print_string(struct printer *out, const char *text_key, const char *key,
 		print_quoted(out->file, val);
 	else
 		fputs(val, out->file);
+}
+
+static void print_share(FILE *file, uint64_t val)
+{
+	fprintf(file, "%" PRIu64 ".%02" PRIu64, val / 100, val % 100);
 }
 
 void print_number(struct printer *out, const char *text_key, const char *key,
@@ -208,6 +253,8 @@ void print_number(struct printer *out, const char *text_key, const char *key,
 	if (out->json) {
 		if (fmt == FMT_BOOL)
 			fputs(val ? "true" : "false", out->file);
+		else if (fmt == FMT_SHARE)
+			print_share(out->file, val);
 		else
 			fprintf(out->file, "%" PRIu64, val);
 		return;
@@ -223,6 +270,10 @@ void print_number(struct printer *out, const char *text_key, const char *key,
 		break;
 	case FMT_TIME:
 		fputs(time_format(val, buf), out->file);
+		break;
+	case FMT_SHARE:
+		print_share(out->file, val);
+		fputc('%', out->file);
 		break;
 	case FMT_BOOL:
 		fputs(val ? "yes" : "no", out->file);

@@ -21,6 +21,7 @@
  * @FMT_SIZE: bytes, 0 is off; JSON has the plain number
  * @FMT_SIZE_AUTO: bytes, 0 is off, RDMA_ISOLATE_AUTO is auto
  * @FMT_TIME: nanoseconds; JSON has the plain number
+ * @FMT_SHARE: 1/100 percent; JSON has percent
  * @FMT_BOOL: yes and no; JSON has true and false
  * @FMT_WORD: enumerator of the attribute
  * @FMT_WHY: the same, text has its meaning, and nothing when it is the first
@@ -36,6 +37,7 @@ enum format {
 	FMT_SIZE,
 	FMT_SIZE_AUTO,
 	FMT_TIME,
+	FMT_SHARE,
 	FMT_BOOL,
 	FMT_WORD,
 	FMT_WHY,
@@ -50,7 +52,9 @@ enum format {
  * @stream: JSON objects one a line, without an array, each written at once
  * @pretty: one value a line
  * @objects: how many were begun
- * @values: how many of the current object were begun
+ * @values: how many of the current object or item were begun
+ * @items: how many of the current list were begun
+ * @in_item: an item is being printed
  */
 struct printer {
 	FILE *file;
@@ -59,12 +63,20 @@ struct printer {
 	bool pretty;
 	unsigned int objects;
 	unsigned int values;
+	unsigned int items;
+	bool in_item;
 };
 
 void print_begin(struct printer *out);
 void print_end(struct printer *out);
 void print_object_begin(struct printer *out);
 void print_object_end(struct printer *out);
+
+/* A list within an object: JSON an array of objects, in text its key before each */
+void print_list_begin(struct printer *out, const char *key);
+void print_item_begin(struct printer *out, const char *text_key);
+void print_item_end(struct printer *out);
+void print_list_end(struct printer *out);
 
 /* text_key is the key of the text output, key that of JSON */
 void print_string(struct printer *out, const char *text_key, const char *key,

@@ -6,7 +6,7 @@
 
 #include "cmd.h"
 
-static const struct field rule_fields[] = {
+const struct field rule_fields[] = {
 	{ RDMA_ISOLATE_A_RULE_ID, "id", FMT_COUNT },
 	{ RDMA_ISOLATE_A_RULE_DEV, "dev", FMT_STRING },
 	{ RDMA_ISOLATE_A_RULE_ULP, "ulp", FMT_STRING },

@@ -1,0 +1,163 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# rdma-isolate group and explain: who waited, what for and behind whom. Three
+# initiators read from one target: bulk, one that waits for it, and one that does
+# next to nothing and is innocent.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
+
+BULK=10.0.0.1
+WAITS=10.0.0.3
+INNOCENT=10.0.0.4
+
+require rdma nvme fio jq rdma-isolate
+need_module rdma_rxe nvme-rdma nvmet-rdma
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
+
+# group ADDRESS FIELD: of the group of flows to an initiator
+group()
+{
+	rdma-isolate -j group show dev rxe1 |
+		jq -r ".[] | select(.ulp == \"nvmet_rdma\" and
+			.peer == \"::ffff:$1\") | .$2"
+}
+
+# reads HOST-ADDRESS [FIO-OPTION]...: a job beside
+reads()
+{
+	local disk host=$1
+	shift
+
+	disk=$(connect_nvme riso0 10.0.0.2 "$host") || return
+	fio --name="$host" --filename="$disk" --rw=randread --direct=1 \
+		--ioengine=libaio --time_based --runtime=1d --thread "$@" \
+		>/dev/null 2>&1 &
+}
+
+has_posted()
+{
+	[ "$(group "$1" tx_bytes)" -gt "$2" ]
+}
+
+# explains ADDRESS FILTER: does it hold for what is said of its group
+explains()
+{
+	shows ".[0] | $2" explain group dev rxe1 id "$(group "$1" id)"
+}
+
+names_the_cause()
+{
+	explains "$WAITS" ".behind[0] |
+		.group == $(group "$BULK" id) and .share >= 90 and
+		.who == \"nvmet_rdma to ::ffff:$BULK\"" &&
+	explains "$WAITS" "[.behind[] | select(.group == $(group "$INNOCENT" id)) |
+		.share] | add // 0 < 5"
+}
+
+# What it waited in line, by reason and by group, is one and the same time.
+sums_agree()
+{
+	shows 'all(.[];
+		(.stall_ns - .own_ns) as $line |
+		([.behind[].ns] | add // 0) + .behind_others_ns - $line |
+			fabs <= 1000000 + $line / 100)' group show dev rxe1 &&
+	shows 'all(.[]; .clock_ns + .window_ns <=
+		(.stall_ns - .own_ns) * 1.01 + 1000000)' group show dev rxe1 &&
+	shows 'any(.[]; .clock_ns > 1000000000)' group show dev rxe1
+}
+
+pressure_is_seen()
+{
+	[ "$(group "$BULK" 'avg10 >= 50')" = true ] &&
+	[ "$(group "$INNOCENT" 'avg10 < 10')" = true ]
+}
+
+# The one that reads most has used the device most.
+bytes_are_counted()
+{
+	shows "(map(.tx_bytes) | add) as \$all |
+		any(.[]; .peer == \"::ffff:$BULK\" and .tx_bytes > \$all / 2 and
+			.used_ns > 0)" group show dev rxe1 &&
+	shows 'map(.flows) | add >= 3' group show dev rxe1
+}
+
+explains_a_flow()
+{
+	local qpn
+
+	qpn=$(rdma-isolate -j flow show dev rxe1 | jq "[.[] |
+		select(.group == $(group "$WAITS" id))] | max_by(.tx_bytes).qpn")
+	shows ".[0] | .qpn == $qpn and .managed and .class == \"bandwidth\" and
+		.rule[0].weight == 150 and .weight == 150 and
+		.rule[0].peer == \"::ffff:$WAITS\"" \
+		explain flow dev rxe1 qpn "$qpn" &&
+	rdma-isolate explain flow dev rxe1 qpn "$qpn" |
+		grep -q "^    behind group [0-9]* who \"nvmet_rdma to ::ffff:$BULK\""
+}
+
+explains_an_untouched_flow()
+{
+	local qpn
+
+	qpn=$(rdma-isolate -j flow show dev rxe1 |
+		jq '[.[] | select(.class == "latency")][0].qpn')
+	shows '.[0] | .managed == false and .reason == "latency-class"' \
+		explain flow dev rxe1 qpn "$qpn"
+}
+
+none_is_left()
+{
+	[ -z "$(group "$WAITS" id)" ]
+}
+
+goes_with_its_flows()
+{
+	kill $(jobs -p)
+	wait
+	disconnect_nvme riso0
+	busywait 10 none_is_left
+}
+
+refuses()
+{
+	refused 1 "the device has no group of this id" \
+		explain group dev rxe1 id 4000000000 &&
+	[ "$(rdma-isolate -j explain group dev rxe1 id 4000000000 2>/dev/null)" = \
+		'[]' ] &&
+	refused 1 "the device has no queue pair of this number" \
+		explain flow dev rxe1 qpn 16777215 &&
+	refused 2 "dev is missing" explain group id 1 &&
+	refused 2 "id needs dev" group show id 1 &&
+	refused 2 'id "0": must be' group show dev rxe1 id 0
+}
+
+ktap_print_header
+ktap_set_plan 9
+load_module && load_test_module riso_test_ulp && setup_rxe 400mbit &&
+	add_address rxe0 "$WAITS" rxe1 10.0.0.2 &&
+	add_address rxe0 "$INNOCENT" rxe1 10.0.0.2 &&
+	start_nvmet riso0 10.0.0.2 64 || skip_all "no target"
+rdma-isolate rule add ulp riso_test_lat class latency >/dev/null
+rdma-isolate rule add dev rxe1 peer "$WAITS" class bandwidth weight 150 >/dev/null
+rdma-isolate dev set dev rxe1 mode enable max-rate 400mbit
+echo lat-on >/sys/kernel/debug/riso_test_ulp/run
+reads "$BULK" --bs=1M --iodepth=8
+reads "$WAITS" --bs=64k
+reads "$INNOCENT" --bs=4k --rate_iops=20
+busywait 120 has_posted "$BULK" 33554432
+# for the averages
+sleep 10
+check "the one who is waited for is named, the innocent is not" names_the_cause
+check "times by reason and by group add up" sums_agree
+check "pressure of those who wait, and only theirs" pressure_is_seen
+check "traffic is counted" bytes_are_counted
+check "a flow: its class, rule and waits" explains_a_flow
+check "a flow that is not touched: why not" explains_an_untouched_flow
+check "what is not there is refused" refuses
+check "a group goes with its flows" goes_with_its_flows
+echo lat-off >/sys/kernel/debug/riso_test_ulp/run
+rdma-isolate dev set dev rxe1 mode disable
+check "the module can go" unload_module
+ktap_finished

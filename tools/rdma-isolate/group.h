@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What groups wait for.
+ */
+#ifndef RDMA_ISOLATE_GROUP_H
+#define RDMA_ISOLATE_GROUP_H
+
+#include <stdint.h>
+
+#include <libmnl/libmnl.h>
+
+/* as many as the kernel tells of */
+enum { BEHIND_MAX = 8 };
+
+/**
+ * struct behind - the groups that a group waited for
+ * @n: how many
+ * @group: their ids
+ * @ns: how long, the longest first
+ */
+struct behind {
+	unsigned int n;
+	struct {
+		uint32_t group;
+		uint64_t ns;
+	} of[BEHIND_MAX];
+};
+
+void behind_read(const struct nlmsghdr *nlh, struct behind *behind);
+
+#endif /* RDMA_ISOLATE_GROUP_H */
