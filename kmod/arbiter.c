@@ -166,8 +166,15 @@ static u64 speed(const struct riso_dev *rd, enum riso_dir dir)
 	return min(rd->arb[dir].peak ?: U64_MAX, rd->cfg.max_rate);
 }
 
-/* What the clock runs at: SafeUtil, or as much of the rate that is really there. */
-static u64 pace(const struct riso_dev *rd, enum riso_dir dir)
+/**
+ * riso_arb_pace - what the clock runs at
+ * @rd: the device
+ * @dir: direction
+ *
+ * Context: under &riso_dev.lock.
+ * Return: SafeUtil, or as much of the rate that is really there, bytes per second.
+ */
+u64 riso_arb_pace(const struct riso_dev *rd, enum riso_dir dir)
 {
 	u64 ceiling = rd->arb[dir].ceiling;
 
@@ -483,7 +490,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		else
 			t->qt.bytes = bytes_in(now + tick(rd) -
 					       max(a->next, now - tick(rd)),
-					       pace(rd, dir));
+					       riso_arb_pace(rd, dir));
 		t->qt.chunk = chunk_of(t->f, dir);
 		limit = window(rd);
 	} else if (now < a->contested_ns) {
@@ -566,7 +573,7 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 
 	if (shaped(rd))
 		a->next = max(a->next, now - tick(rd)) +
-			  cost_of(rd, wire, ops, pace(rd, t->dir));
+			  cost_of(rd, wire, ops, riso_arb_pace(rd, t->dir));
 	if (!a->load)
 		a->slack = true;
 	if (!t->qt.debt)
@@ -765,7 +772,7 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire)
 		return;
 	sub_inflight(f, dir, wire);
 	if (shaped(rd))
-		a->next -= min(a->next, time_of(wire, pace(rd, dir)));
+		a->next -= min(a->next, time_of(wire, riso_arb_pace(rd, dir)));
 	f->group->used_ns -= min(f->group->used_ns, cost);
 	cost = cost * RISO_WEIGHT_DEFAULT / f->group->weight;
 	set_vtime(a, gd, gd->vtime - min(gd->vtime, cost));

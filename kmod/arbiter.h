@@ -162,6 +162,7 @@ enum riso_place {
 void riso_arb_init(struct riso_dev *rd);
 void riso_arb_start(struct riso_dev *rd);
 void riso_arb_stop(struct riso_dev *rd);
+u64 riso_arb_pace(const struct riso_dev *rd, enum riso_dir dir);
 void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
 			 struct riso_group_info *info);
 void riso_arb_reconfigure(struct riso_dev *rd);

@@ -11,6 +11,9 @@
  * enable until then. If an ib_device is removed while its completions do not come,
  * the hooks stay until its owners have destroyed their QPs.
  *
+ * Settings are the operator's own, or lent for a while by an agent that steers
+ * them; when nobody renews the lease, the operator's are in force again.
+ *
  * control serialises changes of state and settings; it is outside &riso_dev.mutex,
  * which is outside &riso_dev.lock. devs_lock protects the table alone.
  */
@@ -38,6 +41,8 @@ enum {
 	RISO_REMOVE_MS = 5000,
 };
 
+#define RISO_LEASE_MIN ((u64)NSEC_PER_MSEC)
+#define RISO_LEASE_MAX (3600 * (u64)NSEC_PER_SEC)
 #define RISO_RATE_MIN 100000ULL			/* bytes per second */
 #define RISO_RATE_MAX 1000000000000ULL
 
@@ -102,7 +107,7 @@ void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info)
 	info->ports = rd->ibdev->phys_port_cnt;
 	spin_lock_irq(&rd->lock);
 	info->state = rd->state;
-	info->cfg = rd->cfg;
+	info->cfg = rd->own;
 	info->latency_flows = rd->latency_flows;
 	info->held = rd->held;
 	list_for_each_entry(f, &rd->managed, managed)
@@ -378,6 +383,20 @@ static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
 	return 0;
 }
 
+/* Lent until @lease_end, or the operator's own if that is 0; control held. */
+static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
+			 u64 lease_end)
+{
+	spin_lock_irq(&rd->lock);
+	rd->cfg = *cfg;
+	rd->lease_end = lease_end;
+	if (!lease_end)
+		rd->own = *cfg;
+	riso_arb_reconfigure(rd);
+	spin_unlock_irq(&rd->lock);
+	riso_arb_run(rd);
+}
+
 int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		 struct netlink_ext_ack *extack)
 {
@@ -385,19 +404,75 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 	int err;
 
 	mutex_lock(&control);
-	cfg = rd->cfg;
+	cfg = rd->own;
 	err = merge_cfg(&cfg, chg, extack);
 	if (!err && (chg->mask & RISO_SET_MODE))
 		err = set_mode(rd, chg->mode, extack);
-	if (!err && (chg->mask & ~RISO_SET_MODE)) {
-		spin_lock_irq(&rd->lock);
-		rd->cfg = cfg;
-		riso_arb_reconfigure(rd);
-		spin_unlock_irq(&rd->lock);
-		riso_arb_run(rd);
-	}
+	if (!err && (chg->mask & ~RISO_SET_MODE))
+		put_in_force(rd, &cfg, 0);
 	mutex_unlock(&control);
 	return err;
+}
+
+int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
+		  struct netlink_ext_ack *extack)
+{
+	struct riso_cfg cfg;
+	int err;
+
+	if (chg->lease_ns < RISO_LEASE_MIN || chg->lease_ns > RISO_LEASE_MAX) {
+		NL_SET_ERR_MSG(extack, "lease is 1 ms to 1 hour");
+		return -ERANGE;
+	}
+	mutex_lock(&control);
+	if (rd->removing) {
+		NL_SET_ERR_MSG(extack, "the device is being removed");
+		err = -ENODEV;
+		goto unlock;
+	}
+	cfg = rd->cfg;
+	err = merge_cfg(&cfg, chg, extack);
+	if (err)
+		goto unlock;
+	put_in_force(rd, &cfg, ktime_get_ns() + chg->lease_ns);
+	/* Neither what is rounded off nor the present jiffy may make it early. */
+	mod_delayed_work(riso_wq, &rd->lease,
+			 nsecs_to_jiffies(chg->lease_ns) + 2);
+unlock:
+	mutex_unlock(&control);
+	return err;
+}
+
+/* Nobody has renewed the lease, unless that happened just now. */
+static void lease_expired(struct work_struct *work)
+{
+	struct riso_dev *rd = container_of(to_delayed_work(work),
+					   struct riso_dev, lease);
+	bool over;
+
+	mutex_lock(&control);
+	over = rd->lease_end && rd->lease_end <= ktime_get_ns();
+	if (over) {
+		put_in_force(rd, &rd->own, 0);
+		trace_budget_expire(rd);
+	}
+	mutex_unlock(&control);
+	if (over)
+		riso_nl_budget_event(rd);
+}
+
+void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget)
+{
+	u64 now = ktime_get_ns();
+	int dir;
+
+	spin_lock_irq(&rd->lock);
+	budget->cfg = rd->cfg;
+	budget->lease_ns = rd->lease_end ?
+			   max(rd->lease_end, now + 1) - now : 0;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		budget->pace[dir] = riso_arb_pace(rd, dir);
+	spin_unlock_irq(&rd->lock);
 }
 
 /* --- devices come and go --- */
@@ -452,6 +527,7 @@ static int add_one(struct ib_device *ibdev)
 	xa_init(&rd->qpns);
 	INIT_LIST_HEAD(&rd->groups);
 	INIT_DELAYED_WORK(&rd->drain, drain_work);
+	INIT_DELAYED_WORK(&rd->lease, lease_expired);
 	init_completion(&rd->drained);
 	riso_arb_init(rd);
 	rd->cfg = (struct riso_cfg) {
@@ -462,6 +538,7 @@ static int add_one(struct ib_device *ibdev)
 		.inflight_bytes = RISO_AUTO,
 	};
 	rd->cfg.safe_util = rd->cfg.max_rate;
+	rd->own = rd->cfg;
 	riso_arb_reconfigure(rd);
 
 	err = riso_hook_attach(rd);
@@ -499,6 +576,7 @@ static void remove_one(struct ib_device *ibdev, void *data)
 		stop(rd);
 	draining = rd->state == RISO_STATE_DRAINING;
 	mutex_unlock(&control);
+	cancel_delayed_work_sync(&rd->lease);
 	if (draining) {
 		wait_for_completion_timeout(&rd->drained,
 					    msecs_to_jiffies(RISO_REMOVE_MS));

@@ -69,15 +69,29 @@ struct riso_cfg {
 };
 
 /**
+ * struct riso_budget - what shaped flows of a device may use now
+ * @cfg: settings in force
+ * @lease_ns: how long they are lent, 0 if they are the operator's own
+ * @pace: what the clock of each direction runs at, bytes per second
+ */
+struct riso_budget {
+	struct riso_cfg cfg;
+	u64 lease_ns;
+	u64 pace[RISO_DIRS];
+};
+
+/**
  * struct riso_change - a set of settings to change at once
  * @mask: which members of @cfg count, bits RISO_SET_*
  * @mode: RISO_STATE_IDLE, _OBSERVE or _ENFORCE, if RISO_SET_MODE
  * @cfg: the new values
+ * @lease_ns: how long they hold, 0 for until they are changed
  */
 struct riso_change {
 	u32 mask;
 	enum riso_state mode;
 	struct riso_cfg cfg;
+	u64 lease_ns;
 };
 
 #define RISO_SET_MODE		BIT(0)
@@ -111,6 +125,7 @@ struct riso_observed {
  * @qpns: flows by QP number, under @mutex
  * @groups: under @mutex
  * @last_group: id given last, likewise
+ * @lease: ends what @lease_end says, under the control mutex
  * @drain: finishes what disable or removal began
  * @drained: when it has
  * @removing: the ib_device is going, under the control mutex
@@ -119,7 +134,9 @@ struct riso_observed {
  * @reaped: completions taken on behalf of ULPs
  * @lock: all below, queues and slots; never held over a call of the provider that
  *	posts, taken inside &riso_cq.poll_lock
- * @cfg: settings; read without @lock by dumps
+ * @cfg: settings in force
+ * @own: the operator's, in force when nothing is lent
+ * @lease_end: until when something is, ns, or 0
  * @stats: counters
  * @held: work requests in the queues
  * @latency_flows: latency flows in RTS (L)
@@ -157,6 +174,7 @@ struct riso_dev {
 	struct xarray qpns;
 	struct list_head groups;
 	u32 last_group;
+	struct delayed_work lease;
 	struct delayed_work drain;
 	struct completion drained;
 	bool removing;
@@ -166,6 +184,8 @@ struct riso_dev {
 
 	spinlock_t lock ____cacheline_aligned_in_smp; /* see above */
 	struct riso_cfg cfg;
+	struct riso_cfg own;
+	u64 lease_end;
 	u64 stats[RISO_STAT_MAX];
 	u32 held;
 	u32 latency_flows;
@@ -195,7 +215,7 @@ struct riso_dev {
  * @index: of the ib_device
  * @ports: of the ib_device
  * @state: see &enum riso_state
- * @cfg: settings
+ * @cfg: settings of the operator
  * @latency_flows: latency flows in RTS (L)
  * @managed_flows: flows that are queued and paced
  * @held: work requests in the queues
@@ -248,6 +268,27 @@ void riso_dev_put(struct riso_dev *rd);
  */
 int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		 struct netlink_ext_ack *extack);
+
+/**
+ * riso_dev_lend - change settings for a while, all or nothing
+ * @rd: the device
+ * @chg: what to change, and for how long
+ * @extack: says what was wrong and what is allowed
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno, then nothing was changed.
+ */
+int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
+		  struct netlink_ext_ack *extack);
+
+/**
+ * riso_dev_budget - what is in force
+ * @rd: the device
+ * @budget: filled in
+ *
+ * Context: may sleep.
+ */
+void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget);
 
 /**
  * riso_dev_info - what a dump shows of a device

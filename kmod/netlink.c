@@ -129,13 +129,18 @@ static int put_dev(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 	return 0;
 }
 
-int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
+/* What there is one of for each device */
+typedef int (*put_fn)(struct sk_buff *skb, u32 portid, u32 seq, int flags,
+		      u8 cmd, struct riso_dev *rd);
+
+static int reply_of_dev(struct genl_info *info, const struct nlattr *name,
+			u8 cmd, put_fn put)
 {
 	struct riso_dev *rd;
 	struct sk_buff *msg;
 	int err;
 
-	rd = find_dev(info->attrs[RDMA_ISOLATE_A_DEV_NAME], info->extack);
+	rd = find_dev(name, info->extack);
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 
@@ -145,8 +150,7 @@ int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 		goto put_dev;
 	}
 
-	err = put_dev(msg, info->snd_portid, info->snd_seq, 0,
-		      RDMA_ISOLATE_CMD_DEV_GET, rd);
+	err = put(msg, info->snd_portid, info->snd_seq, 0, cmd, rd);
 	if (err)
 		nlmsg_free(msg);
 	else
@@ -157,8 +161,8 @@ put_dev:
 }
 
 /* cb->args[0] is the index of the next device */
-int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
-				   struct netlink_callback *cb)
+static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
+		     put_fn put)
 {
 	struct riso_dev *rd;
 	u32 index;
@@ -170,15 +174,26 @@ int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
 
 	while ((rd = riso_dev_get_next(cb->args[0]))) {
 		index = rd->index;
-		err = put_dev(skb, NETLINK_CB(cb->skb).portid,
-			      cb->nlh->nlmsg_seq, NLM_F_MULTI,
-			      RDMA_ISOLATE_CMD_DEV_GET, rd);
+		err = put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			  NLM_F_MULTI, cmd, rd);
 		riso_dev_put(rd);
 		if (err)
 			return skb->len ?: err;
 		cb->args[0] = index + 1;
 	}
 	return skb->len;
+}
+
+int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_DEV_NAME],
+			    RDMA_ISOLATE_CMD_DEV_GET, put_dev);
+}
+
+int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
+				   struct netlink_callback *cb)
+{
+	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_DEV_GET, put_dev);
 }
 
 static void read_u64(struct nlattr **attrs, int attr, u64 *val, u32 bit,
@@ -552,7 +567,7 @@ int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (riso_flow_group_next(rd, nla_get_u32(id), &group) ||
 	    group.id != nla_get_u32(id)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, id,
-				    "the device has no group of this id");
+				    "no group has this id on the device");
 		err = -ENOENT;
 		goto put_dev;
 	}
@@ -867,7 +882,7 @@ static int put_counter(struct sk_buff *skb, const char *name, u64 val)
 }
 
 static int put_stats(struct sk_buff *skb, u32 portid, u32 seq, int flags,
-		     struct riso_dev *rd)
+		     u8 cmd, struct riso_dev *rd)
 {
 	u64 vals[RISO_STAT_MAX];
 	struct riso_dev_info info;
@@ -877,8 +892,7 @@ static int put_stats(struct sk_buff *skb, u32 portid, u32 seq, int flags,
 	riso_dev_info(rd, &info);
 	riso_dev_stats(rd, vals);
 
-	hdr = genlmsg_put(skb, portid, seq, &family, flags,
-			  RDMA_ISOLATE_CMD_STAT_GET);
+	hdr = genlmsg_put(skb, portid, seq, &family, flags, cmd);
 	if (!hdr)
 		return -EMSGSIZE;
 
@@ -899,52 +913,96 @@ cancel:
 
 int rdma_isolate_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct riso_dev *rd;
-	struct sk_buff *msg;
-	int err;
-
-	rd = find_dev(info->attrs[RDMA_ISOLATE_A_STAT_DEV], info->extack);
-	if (IS_ERR(rd))
-		return PTR_ERR(rd);
-
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg) {
-		err = -ENOMEM;
-		goto put_dev;
-	}
-
-	err = put_stats(msg, info->snd_portid, info->snd_seq, 0, rd);
-	if (err)
-		nlmsg_free(msg);
-	else
-		err = genlmsg_reply(msg, info);
-put_dev:
-	riso_dev_put(rd);
-	return err;
+	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_STAT_DEV],
+			    RDMA_ISOLATE_CMD_STAT_GET, put_stats);
 }
 
-/* cb->args[0] is the index of the next device */
 int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
 				    struct netlink_callback *cb)
 {
+	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_STAT_GET, put_stats);
+}
+
+static int put_budget(struct sk_buff *skb, u32 portid, u32 seq, int flags,
+		      u8 cmd, struct riso_dev *rd)
+{
+	struct riso_budget budget;
+	struct riso_dev_info info;
+	void *hdr;
+
+	riso_dev_info(rd, &info);
+	riso_dev_budget(rd, &budget);
+
+	hdr = genlmsg_put(skb, portid, seq, &family, flags, cmd);
+	if (!hdr)
+		return -EMSGSIZE;
+
+	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV, info.name) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL,
+			      budget.cfg.safe_util,
+			      RDMA_ISOLATE_A_BUDGET_PAD) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES,
+			budget.cfg.chunk_bytes) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES,
+			budget.cfg.inflight_bytes) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_LEASE_NS,
+			      budget.lease_ns, RDMA_ISOLATE_A_BUDGET_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_TX_PACE,
+			      budget.pace[RISO_TX],
+			      RDMA_ISOLATE_A_BUDGET_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_RX_PACE,
+			      budget.pace[RISO_RX],
+			      RDMA_ISOLATE_A_BUDGET_PAD)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+int rdma_isolate_nl_budget_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_BUDGET_DEV],
+			    RDMA_ISOLATE_CMD_BUDGET_GET, put_budget);
+}
+
+int rdma_isolate_nl_budget_get_dumpit(struct sk_buff *skb,
+				      struct netlink_callback *cb)
+{
+	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_BUDGET_GET, put_budget);
+}
+
+int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *lease = info->attrs[RDMA_ISOLATE_A_BUDGET_LEASE_NS];
+	struct riso_change chg = {};
 	struct riso_dev *rd;
-	u32 index;
 	int err;
 
-	err = check_dump_plain(cb);
+	err = check_admin(skb, info);
 	if (err)
 		return err;
 
-	while ((rd = riso_dev_get_next(cb->args[0]))) {
-		index = rd->index;
-		err = put_stats(skb, NETLINK_CB(cb->skb).portid,
-				cb->nlh->nlmsg_seq, NLM_F_MULTI, rd);
-		riso_dev_put(rd);
-		if (err)
-			return skb->len ?: err;
-		cb->args[0] = index + 1;
+	if (!lease) {
+		GENL_SET_ERR_MSG(info,
+				 "the lease is missing; dev-set is for values that stay");
+		return -EINVAL;
 	}
-	return skb->len;
+	chg.lease_ns = nla_get_u64(lease);
+	read_u64(info->attrs, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL,
+		 &chg.cfg.safe_util, RISO_SET_SAFE_UTIL, &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES,
+		 &chg.cfg.chunk_bytes, RISO_SET_CHUNK, &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES,
+		 &chg.cfg.inflight_bytes, RISO_SET_INFLIGHT, &chg);
+
+	rd = find_dev(info->attrs[RDMA_ISOLATE_A_BUDGET_DEV], info->extack);
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+	err = riso_dev_lend(rd, &chg, info->extack);
+	riso_dev_put(rd);
+	return err;
 }
 
 /* A message for listeners, with event_lock held; NULL if there is no need. */
@@ -974,6 +1032,16 @@ void riso_nl_dev_event(struct riso_dev *rd)
 
 	if (msg)
 		err = put_dev(msg, 0, 0, 0, RDMA_ISOLATE_CMD_DEV_NTF, rd);
+	end_event(msg, err);
+}
+
+void riso_nl_budget_event(struct riso_dev *rd)
+{
+	struct sk_buff *msg = begin_event();
+	int err = 0;
+
+	if (msg)
+		err = put_budget(msg, 0, 0, 0, RDMA_ISOLATE_CMD_BUDGET_NTF, rd);
 	end_event(msg, err);
 }
 

@@ -23,6 +23,16 @@ void riso_nl_exit(void);
 void riso_nl_dev_event(struct riso_dev *rd);
 
 /**
+ * riso_nl_budget_event - tell listeners that a lease has expired
+ * @rd: the device, the caller holds a reference
+ *
+ * Does nothing before riso_nl_init() and after riso_nl_exit().
+ *
+ * Context: may sleep. Takes a lock inside of which is nothing that a caller holds.
+ */
+void riso_nl_budget_event(struct riso_dev *rd);
+
+/**
  * riso_nl_flow_event - tell listeners that a flow changed, or is gone
  * @rd: its device
  * @info: the flow

@@ -66,8 +66,22 @@ const struct nla_policy rdma_isolate_group_get_nl_policy[RDMA_ISOLATE_A_GROUP_ID
 	[RDMA_ISOLATE_A_GROUP_ID] = NLA_POLICY_MIN(NLA_U32, 1),
 };
 
+/* RDMA_ISOLATE_CMD_BUDGET_GET - do */
+const struct nla_policy rdma_isolate_budget_get_nl_policy[RDMA_ISOLATE_A_BUDGET_DEV + 1] = {
+	[RDMA_ISOLATE_A_BUDGET_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+};
+
+/* RDMA_ISOLATE_CMD_BUDGET_SET - do */
+const struct nla_policy rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_LEASE_NS + 1] = {
+	[RDMA_ISOLATE_A_BUDGET_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_BUDGET_SAFE_UTIL] = NLA_POLICY_MIN(NLA_U64, 1),
+	[RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES] = { .type = NLA_U32, },
+	[RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES] = { .type = NLA_U32, },
+	[RDMA_ISOLATE_A_BUDGET_LEASE_NS] = { .type = NLA_U64, },
+};
+
 /* Ops table for rdma_isolate */
-const struct genl_ops rdma_isolate_nl_ops[8] = {
+const struct genl_ops rdma_isolate_nl_ops[10] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_DEV_GET,
 		.doit		= rdma_isolate_nl_dev_get_doit,
@@ -120,6 +134,19 @@ const struct genl_ops rdma_isolate_nl_ops[8] = {
 		.dumpit		= rdma_isolate_nl_group_get_dumpit,
 		.policy		= rdma_isolate_group_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_GROUP_ID,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_BUDGET_GET,
+		.doit		= rdma_isolate_nl_budget_get_doit,
+		.dumpit		= rdma_isolate_nl_budget_get_dumpit,
+		.policy		= rdma_isolate_budget_get_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_BUDGET_DEV,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_BUDGET_SET,
+		.doit		= rdma_isolate_nl_budget_set_doit,
+		.policy		= rdma_isolate_budget_set_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_BUDGET_LEASE_NS,
 	},
 };
 

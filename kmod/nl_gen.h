@@ -35,8 +35,14 @@ rdma_isolate_stat_get_nl_policy[RDMA_ISOLATE_A_STAT_DEV + 1];
 extern const struct nla_policy
 rdma_isolate_group_get_nl_policy[RDMA_ISOLATE_A_GROUP_ID + 1];
 
+extern const struct nla_policy
+rdma_isolate_budget_get_nl_policy[RDMA_ISOLATE_A_BUDGET_DEV + 1];
+
+extern const struct nla_policy
+rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_LEASE_NS + 1];
+
 /* Ops table for rdma_isolate */
-extern const struct genl_ops rdma_isolate_nl_ops[8];
+extern const struct genl_ops rdma_isolate_nl_ops[10];
 
 int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info);
 int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
@@ -56,6 +62,12 @@ int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
 int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info);
 int rdma_isolate_nl_group_get_dumpit(struct sk_buff *skb,
 				     struct netlink_callback *cb);
+int rdma_isolate_nl_budget_get_doit(struct sk_buff *skb,
+				    struct genl_info *info);
+int rdma_isolate_nl_budget_get_dumpit(struct sk_buff *skb,
+				      struct netlink_callback *cb);
+int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb,
+				    struct genl_info *info);
 
 enum {
 	RDMA_ISOLATE_NLGRP_EVENTS,

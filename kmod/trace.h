@@ -240,6 +240,26 @@ TRACE_EVENT(budget_update,
 		  __entry->inflight_bytes, __entry->latency_flows)
 );
 
+TRACE_EVENT(budget_expire,
+	TP_PROTO(const struct riso_dev *rd),
+	TP_ARGS(rd),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u64, safe_util)
+		__field(u32, chunk_bytes)
+		__field(u32, inflight_bytes)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, rd);
+		__entry->safe_util = rd->own.safe_util;
+		__entry->chunk_bytes = rd->own.chunk_bytes;
+		__entry->inflight_bytes = rd->own.inflight_bytes;
+	),
+	TP_printk("dev=%s safe_util=%llu chunk_bytes=%u inflight_bytes=%u",
+		  __entry->dev, __entry->safe_util, __entry->chunk_bytes,
+		  __entry->inflight_bytes)
+);
+
 #endif /* RISO_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

@@ -122,7 +122,7 @@ goes_with_its_flows()
 
 refuses()
 {
-	refused 1 "the device has no group of this id" \
+	refused 1 "no group has this id on the device" \
 		explain group dev rxe1 id 4000000000 &&
 	[ "$(rdma-isolate -j explain group dev rxe1 id 4000000000 2>/dev/null)" = \
 		'[]' ] &&

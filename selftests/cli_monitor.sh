@@ -80,6 +80,16 @@ flow_goes()
 	told ".event == \"flow-gone\" and .pid == $server" 1
 }
 
+lease_expires()
+{
+	rdma-isolate dev set dev rxe1 max-rate 400mbit safe-util 300mbit &&
+	rdma-isolate budget set dev rxe1 safe-util 100mbit lease 1min &&
+	rdma-isolate budget set dev rxe1 chunk 8k lease 500ms &&
+	told '.event == "lease-expired" and .dev == "rxe1" and
+		.safe_util == 37500000 and .chunk_bytes == 4096' 1 &&
+	shows '.[0].lease_ns == 0' budget show dev rxe1
+}
+
 device_goes_and_comes()
 {
 	rdma link delete rxe0 &&
@@ -103,13 +113,14 @@ rdma-isolate -j monitor >"$dir/json" &
 rdma-isolate monitor >"$dir/text" &
 rdma-isolate -j monitor show dev rxe0 >"$dir/only" &
 ktap_print_header
-ktap_set_plan 9
+ktap_set_plan 10
 check "the monitor listens" busywait 30 is_listening
 check "a device changes" device_changes
 check "a flow comes" flow_comes
 check "and is reclassified" flow_is_reclassified
 check "and is left alone" nothing_changes
 check "and goes" flow_goes
+check "a lease expires" lease_expires
 check "a device goes and comes" device_goes_and_comes
 check "only one device" only_one_device
 check "text" text_is_the_same

@@ -195,10 +195,54 @@ delete_rules()
 	rdma-isolate rule delete id "$second" && shows '. == []' rule show
 }
 
+lend()
+{
+	rdma-isolate budget set dev rxe0 safe-util 200mbit chunk 8k lease 60s &&
+	shows '.[0] | .dev == "rxe0" and .safe_util == 25000000 and
+		.chunk_bytes == 8192 and .inflight_bytes == "auto" and
+		.lease_ns > 50000000000 and .lease_ns <= 60000000000 and
+		.tx_pace == 25000000 and .rx_pace == 25000000' \
+		budget show dev rxe0
+}
+
+# What is lent is nobody's setting.
+operators_stay()
+{
+	shows '.[0] | .safe_util == 48750000 and .chunk_bytes == 4096' \
+		dev show dev rxe0 &&
+	rdma-isolate dump | grep -q 'dev rxe0 .*safe-util 390mbit chunk 4k'
+}
+
+lend_nothing()
+{
+	refused 1 "safe-util may not be above max-rate" \
+		budget set dev rxe0 chunk 2k safe-util 1gbit lease 1s &&
+	refused 1 "lease is 1 ms to 1 hour" \
+		budget set dev rxe0 chunk 2k lease 61min &&
+	refused 1 "lease is 1 ms to 1 hour" \
+		budget set dev rxe0 chunk 2k lease 1us &&
+	refused 1 "no RDMA device" budget set dev rxe9 chunk 2k lease 1s &&
+	refused 2 "lease is missing" budget set dev rxe0 chunk 2k &&
+	refused 2 "budget may not stand here" \
+		-b <(echo budget set dev rxe0 chunk 2k lease 1s) &&
+	shows '.[0] | .chunk_bytes == 8192 and .lease_ns > 1000000000' \
+		budget show dev rxe0
+}
+
+take_back()
+{
+	rdma-isolate dev set dev rxe0 mode observe &&
+	rdma-isolate dev set dev rxe0 mode disable &&
+	shows '.[0].lease_ns > 0' budget show dev rxe0 &&
+	rdma-isolate dev set dev rxe0 token auto &&
+	shows '.[0] | .lease_ns == 0 and .safe_util == 48750000 and
+		.chunk_bytes == 4096' budget show dev rxe0
+}
+
 connect_before_load || skip_all "no rxe devices, or no target on them"
 load_module || skip_all "the module does not load"
 ktap_print_header
-ktap_set_plan 38
+ktap_set_plan 42
 check "an older connection of the kernel" shows '
 	map(select(.reason == "before-load")) | length == 2 and all(.ulp == "nvme_rdma" and .qp_type == "RC" and .qp_state == "RTS" and
 	(.managed | not) and (has("pid") | not))' flow show dev rxe0
@@ -242,6 +286,10 @@ check "pretty text" text "dev rxe0
 check "pretty JSON" shows '.[0].name == "rxe0"' -p \
 	dev show dev rxe0
 check "all or nothing" nothing_was_set
+check "a budget is lent" lend
+check "the settings stay the operator's" operators_stay
+check "a wrong budget changes nothing" lend_nothing
+check "the operator takes it back" take_back
 check "observe and disable" observe_and_back
 check "enable and disable" enable_and_back
 check "the doctor misses a rate and a latency flow" doctor_of_enabled

@@ -70,7 +70,8 @@ static int add_line(struct batch *batch, unsigned int number, const char *text)
 		return usage_error("%s", wrong);
 	if (words.n) {
 		status = cmd_parse(words.n, words.word, &line->cmd);
-		if (status == CMD_DONE && line->cmd.object->stream)
+		if (status == CMD_DONE && (line->cmd.object->stream ||
+					   line->cmd.object->fleeting))
 			status = usage_error("%s may not stand here",
 					     line->cmd.object->name);
 		return status;

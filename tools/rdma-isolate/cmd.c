@@ -19,6 +19,7 @@ static const struct object * const objects[] = {
 	&dev_object,
 	&flow_object,
 	&group_object,
+	&budget_object,
 	&rule_object,
 	&stat_object,
 	&monitor_object,

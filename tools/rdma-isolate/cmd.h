@@ -106,6 +106,7 @@ struct verb {
  * @verbs: the first is the default, ends with an empty one
  * @stream: its output has no end
  * @offline: it does without the module, and finds the kernel itself
+ * @fleeting: what it does is over by itself, so a batch cannot take it back
  */
 struct object {
 	const char *name;
@@ -113,6 +114,7 @@ struct object {
 	const struct verb *verbs;
 	bool stream;
 	bool offline;
+	bool fleeting;
 };
 
 /* the verbs whose commands a file of settings is made of */
@@ -122,6 +124,7 @@ extern const struct verb * const rule_add_verb;
 extern const struct object dev_object;
 extern const struct object flow_object;
 extern const struct object group_object;
+extern const struct object budget_object;
 extern const struct object rule_object;
 extern const struct object stat_object;
 extern const struct object monitor_object;
@@ -155,6 +158,7 @@ void print_fields(struct printer *out, const struct name_set *set,
 /* What is shown of an object */
 extern const struct field dev_fields[];
 extern const struct field flow_fields[];
+extern const struct field budget_fields[];
 extern const struct field rule_fields[];
 
 /* How many queue pairs are from before the load, or a negative errno */

@@ -39,6 +39,10 @@ static const struct kind {
 		RDMA_ISOLATE_CMD_FLOW_DEL_NTF, "flow-gone", &name_set_flow,
 		RDMA_ISOLATE_A_FLOW_DEV, flow_fields
 	},
+	{
+		RDMA_ISOLATE_CMD_BUDGET_NTF, "lease-expired", &name_set_budget,
+		RDMA_ISOLATE_A_BUDGET_DEV, budget_fields
+	},
 };
 
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };

@@ -191,3 +191,18 @@ static const struct name_attr behind_attrs[] = {
 const struct name_set name_set_behind = {
 	behind_attrs, 3,
 };
+
+static const struct name_attr budget_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "dev", NAME_STRING, 0 },
+	[3] = { "safe_util", NAME_U64, 0 },
+	[4] = { "chunk_bytes", NAME_U32, 0 },
+	[5] = { "inflight_bytes", NAME_U32, 0 },
+	[6] = { "lease_ns", NAME_U64, 0 },
+	[7] = { "tx_pace", NAME_U64, 0 },
+	[8] = { "rx_pace", NAME_U64, 0 },
+};
+
+const struct name_set name_set_budget = {
+	budget_attrs, 8,
+};

@@ -50,5 +50,6 @@ extern const struct name_set name_set_stat;
 extern const struct name_set name_set_counter;
 extern const struct name_set name_set_group;
 extern const struct name_set name_set_behind;
+extern const struct name_set name_set_budget;
 
 #endif /* RDMA_ISOLATE_NAMES_GEN_H */
