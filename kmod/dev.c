@@ -172,6 +172,7 @@ static void bury(struct riso_dev *rd)
 	mutex_lock(&devs_lock);
 	xa_erase(&devs, rd->index);
 	mutex_unlock(&devs_lock);
+	riso_nl_changed();
 	/* QPs and CQs may go unnoticed once the hooks do: let go of them before. */
 	mutex_lock(&rd->mutex);
 	rd->buried = true;
@@ -551,6 +552,7 @@ static int add_one(struct ib_device *ibdev)
 	if (err)
 		goto err_hook;
 	ib_set_client_data(ibdev, &riso_client, rd);
+	riso_nl_changed();
 	riso_nl_dev_event(rd);
 	return 0;
 

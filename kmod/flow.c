@@ -68,6 +68,7 @@ static void put_group(struct riso_group *g)
 		return;
 	list_del(&g->list);
 	kfree(g);
+	riso_nl_changed();
 }
 
 static struct riso_group *get_group(struct riso_dev *rd,
@@ -98,6 +99,7 @@ static struct riso_group *get_group(struct riso_dev *rd,
 		g->dir[dir].wait.p = &g->pressure;
 	}
 	list_add_tail(&g->list, &rd->groups);
+	riso_nl_changed();
 	return g;
 }
 
@@ -402,6 +404,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	}
 	update(f);
 	hash_add_rcu(rd->qps, &f->hash, (unsigned long)qp);
+	riso_nl_changed();
 	trace_flow_create(f, reason(f));
 	mutex_unlock(&rd->mutex);
 }
@@ -535,6 +538,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 	hash_del_rcu(&f->hash);
 	/* Another QP may have the number already. */
 	xa_cmpxchg(&rd->qpns, f->qpn, f, NULL, GFP_KERNEL);
+	riso_nl_changed();
 	if (f->q.recs) {
 		spin_lock_irq(&rd->lock);
 		riso_queue_drop(f);

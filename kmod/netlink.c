@@ -55,6 +55,26 @@ static int check_admin(struct sk_buff *skb, struct genl_info *info)
 	return -EPERM;
 }
 
+/* Grows when there is one more or less of what a dump lists; never 0. */
+static atomic_t registry_seq = ATOMIC_INIT(1);
+
+void riso_nl_changed(void)
+{
+	if (!atomic_inc_return(&registry_seq))
+		atomic_inc(&registry_seq);
+}
+
+/*
+ * To be called at the begin and the end of each part of a dump: the message that
+ * ends it says so if anything came or went since its begin.
+ */
+static void watch_changes(struct netlink_callback *cb)
+{
+	cb->seq = atomic_read(&registry_seq);
+	if (!cb->prev_seq)
+		cb->prev_seq = cb->seq;
+}
+
 /* One policy serves do and dump: a dump without a filter takes none of it. */
 static int check_dump_plain(struct netlink_callback *cb)
 {
@@ -172,6 +192,7 @@ static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
 	if (err)
 		return err;
 
+	watch_changes(cb);
 	while ((rd = riso_dev_get_next(cb->args[0]))) {
 		index = rd->index;
 		err = put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
@@ -181,6 +202,7 @@ static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
 			return skb->len ?: err;
 		cb->args[0] = index + 1;
 	}
+	watch_changes(cb);
 	return skb->len;
 }
 
@@ -404,12 +426,14 @@ static int dump_of_devs(struct sk_buff *skb, struct netlink_callback *cb,
 	u32 index;
 	int err;
 
+	watch_changes(cb);
 	if (name) {
 		rd = find_dev(name, cb->extack);
 		if (IS_ERR(rd))
 			return PTR_ERR(rd);
 		err = dump_one(skb, cb, rd);
 		riso_dev_put(rd);
+		watch_changes(cb);
 		return skb->len ?: err;
 	}
 
@@ -426,6 +450,7 @@ static int dump_of_devs(struct sk_buff *skb, struct netlink_callback *cb,
 		cb->args[0] = index + 1;
 		cb->args[1] = 0;
 	}
+	watch_changes(cb);
 	return skb->len;
 }
 
@@ -852,6 +877,7 @@ int rdma_isolate_nl_rule_get_dumpit(struct sk_buff *skb,
 	if (err)
 		return err;
 
+	watch_changes(cb);
 	while (cb->args[0] < U32_MAX &&
 	       !riso_rule_next(cb->args[0] + 1, &spec)) {
 		err = put_rule(skb, NETLINK_CB(cb->skb).portid,
@@ -860,6 +886,7 @@ int rdma_isolate_nl_rule_get_dumpit(struct sk_buff *skb,
 			return skb->len ?: err;
 		cb->args[0] = spec.id;
 	}
+	watch_changes(cb);
 	return skb->len;
 }
 

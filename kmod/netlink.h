@@ -12,6 +12,13 @@ int riso_nl_init(void);
 void riso_nl_exit(void);
 
 /**
+ * riso_nl_changed - a device, flow, group or rule is new or gone
+ *
+ * Context: any.
+ */
+void riso_nl_changed(void);
+
+/**
  * riso_nl_dev_event - tell listeners that the state of a device changed
  * @rd: the device, the caller holds a reference
  *

@@ -18,6 +18,7 @@
 #include <linux/string.h>
 
 #include "dev.h"
+#include "netlink.h"
 #include "rule.h"
 
 struct rule {
@@ -120,6 +121,7 @@ int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
 	*id = last_id;
 	list_add_tail(&r->list, &rules);
 	mutex_unlock(&rule_lock);
+	riso_nl_changed();
 	riso_dev_reclassify();
 	return 0;
 }
@@ -151,6 +153,7 @@ int riso_rule_del(u32 id, struct netlink_ext_ack *extack)
 		return -ENOENT;
 	}
 	kfree(found);
+	riso_nl_changed();
 	riso_dev_reclassify();
 	return 0;
 }

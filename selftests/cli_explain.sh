@@ -14,7 +14,8 @@ INNOCENT=10.0.0.4
 
 require rdma nvme fio jq rdma-isolate
 need_module rdma_rxe nvme-rdma nvmet-rdma
-trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
+dir=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -rf "$dir"' EXIT
 
 # group ADDRESS FIELD: of the group of flows to an initiator
 group()
@@ -33,7 +34,7 @@ reads()
 	disk=$(connect_nvme riso0 10.0.0.2 "$host") || return
 	fio --name="$host" --filename="$disk" --rw=randread --direct=1 \
 		--ioengine=libaio --time_based --runtime=1d --thread "$@" \
-		>/dev/null 2>&1 &
+		>"$dir/$host" 2>&1 &
 }
 
 has_posted()
@@ -147,6 +148,9 @@ reads "$BULK" --bs=1M --iodepth=8
 reads "$WAITS" --bs=64k
 reads "$INNOCENT" --bs=4k --rate_iops=20
 busywait 120 has_posted "$BULK" 33554432
+busywait 120 has_posted "$WAITS" 1000000 &&
+	busywait 120 has_posted "$INNOCENT" 65536 ||
+	ktap_print_msg "$(tail -n 3 "$dir/$WAITS")"
 # for the averages
 sleep 10
 check "the one who is waited for is named, the innocent is not" names_the_cause

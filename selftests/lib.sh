@@ -135,16 +135,12 @@ route_over_wire()
 # A device has its GID only after the address was heard of.
 gid_of()
 {
-	local dev=$1 hex i
+	local dev=$1 hex file
 	# shellcheck disable=SC2046 # four numbers
 	hex=$(printf '%02x%02x:%02x%02x' $(echo "$2" | tr . ' '))
-	for i in /sys/class/infiniband/"$dev"/ports/1/gids/*; do
-		if [ "$(cat "$i")" = "0000:0000:0000:0000:0000:ffff:$hex" ]; then
-			basename "$i"
-			return
-		fi
-	done
-	return 1
+	file=$(grep -lx "0000:0000:0000:0000:0000:ffff:$hex" \
+		/sys/class/infiniband/"$dev"/ports/1/gids/*) &&
+	basename "$file"
 }
 
 # add_address DEV ADDRESS PEER-DEV PEER-ADDRESS: one more for an rxe device,

@@ -40,12 +40,16 @@ CTRL_ATTR_MCAST_GROUPS = 7
 CTRL_ATTR_MCAST_GRP_ID = 2
 
 (DEV_GET, DEV_SET, DEV_NTF, FLOW_GET,
- RULE_ADD, RULE_DEL, RULE_GET, STAT_GET) = range(1, 9)
-DEV_NAME, DEV_INDEX, DEV_STATE, DEV_MODE, DEV_MAX_RATE = 2, 3, 4, 5, 6
+ RULE_ADD, RULE_DEL, RULE_GET, STAT_GET, FLOW_NTF, FLOW_DEL_NTF,
+ GROUP_GET, BUDGET_GET, BUDGET_SET) = range(1, 14)
+(DEV_NAME, DEV_INDEX, DEV_STATE, DEV_MODE, DEV_MAX_RATE, DEV_MAX_OPS,
+ DEV_SAFE_UTIL, DEV_CHUNK) = range(2, 10)
 FLOW_DEV, FLOW_QPN = 2, 3
 (RULE_ID, RULE_DEV, RULE_ULP, RULE_PEER, RULE_COMM, RULE_UID, RULE_CLASS,
  RULE_WEIGHT) = range(2, 10)
 STAT_DEV = 2
+GROUP_DEV, GROUP_ID = 2, 3
+BUDGET_DEV, BUDGET_SAFE_UTIL, BUDGET_CHUNK, _, BUDGET_LEASE = range(2, 7)
 
 
 def attr(kind, payload):
@@ -238,6 +242,26 @@ def refusals(dev):
         ('rule 0', errno.ERANGE, 'range', RULE_DEL, u32(RULE_ID, 0), False),
         ('no rule', errno.EINVAL, 'id of the rule is missing',
          RULE_DEL, b'', False),
+        ('a group of an unknown device', errno.ENODEV, nobody,
+         GROUP_GET, text(GROUP_DEV, 'nosuch') + u32(GROUP_ID, 1), False),
+        ('an unknown group', errno.ENOENT, 'no group has this id',
+         GROUP_GET, text(GROUP_DEV, dev) + u32(GROUP_ID, 0xfffffff), False),
+        ('a group without an id', errno.EINVAL, 'id of the group is missing',
+         GROUP_GET, text(GROUP_DEV, dev), False),
+        ('group 0', errno.ERANGE, 'range',
+         GROUP_GET, text(GROUP_DEV, dev) + u32(GROUP_ID, 0), False),
+        ('a dump of one group', errno.EINVAL, 'the device only',
+         GROUP_GET, text(GROUP_DEV, dev) + u32(GROUP_ID, 1), True),
+        ('a budget of an unknown device', errno.ENODEV, nobody,
+         BUDGET_GET, text(BUDGET_DEV, 'nosuch'), False),
+        ('a dump of one budget', errno.EINVAL, 'takes no attributes',
+         BUDGET_GET, text(BUDGET_DEV, dev), True),
+        ('a budget without a lease', errno.EINVAL, 'lease is missing',
+         BUDGET_SET, text(BUDGET_DEV, dev) + u32(BUDGET_CHUNK, 4096), False),
+        ('a lease of 0', errno.ERANGE, '1 ms to 1 hour', BUDGET_SET,
+         text(BUDGET_DEV, dev) + u64(BUDGET_LEASE, 0), False),
+        ('a lease without end', errno.ERANGE, '1 ms to 1 hour', BUDGET_SET,
+         text(BUDGET_DEV, dev) + u64(BUDGET_LEASE, 2 ** 64 - 1), False),
         ('an attribute that ends behind the message', errno.EINVAL, '',
          DEV_GET, struct.pack('=HH', 64, DEV_NAME) + b'rxe0', False),
         ('a message that goes on behind its attributes', errno.EINVAL, '',
@@ -261,7 +285,8 @@ def as_nobody(dev):
     for cmd, payload in (
             (DEV_SET, text(DEV_NAME, dev) + u32(DEV_MODE, 0)),
             (RULE_ADD, text(RULE_ULP, 'x') + u32(RULE_CLASS, 0)),
-            (RULE_DEL, u32(RULE_ID, 1))):
+            (RULE_DEL, u32(RULE_ID, 1)),
+            (BUDGET_SET, text(BUDGET_DEV, dev) + u64(BUDGET_LEASE, 10 ** 9))):
         answer = netlink.ask(cmd, payload)
         if answer.errno != errno.EPERM or 'CAP_NET_ADMIN' not in answer.text:
             print(f'# command {cmd}: {answer}', flush=True)
@@ -329,7 +354,8 @@ def check_noise(ktap, netlink):
             payload = rand.randbytes(rand.randrange(64))
         # a rule might be added by chance, setters need a device's name
         cmd = rand.choice((DEV_GET, DEV_SET, FLOW_GET, RULE_DEL, RULE_GET,
-                           STAT_GET, DEV_NTF, 0, 99))
+                           STAT_GET, DEV_NTF, GROUP_GET, BUDGET_GET,
+                           BUDGET_SET, 0, 99))
         netlink.ask(cmd, payload, rand.random() < 0.3)
         done += 1
     ktap.result(done == 2000 and netlink.ask(DEV_GET, dump=True).errno == 0,

@@ -270,14 +270,15 @@ void print_fields(struct printer *out, const struct name_set *set,
 	for (; fields->attr; fields++) {
 		attr = attrs[fields->attr];
 		name = &set->attrs[fields->attr];
-		if (!attr)
+		if (!attr || ((fields->format & FMT_DETAIL) &&
+			      !out->json && !out->details))
 			continue;
 		if (name->type == NAME_STRING)
 			print_string(out, fields->key, name->name,
 				     mnl_attr_get_str(attr));
 		else
 			print_number(out, fields->key, name->name,
-				     fields->format, name->words,
+				     fields->format & ~FMT_DETAIL, name->words,
 				     name->type == NAME_U32 ?
 				     mnl_attr_get_u32(attr) :
 				     mnl_attr_get_u64(attr));
@@ -319,13 +320,14 @@ void cmd_help(FILE *file)
 	const struct verb *verb;
 	unsigned int i;
 
-	fputs("usage: rdma-isolate [-j] [-p] OBJECT VERB [KEY VALUE]...\n"
-	      "       rdma-isolate [-j] [-p] -b FILE\n"
+	fputs("usage: rdma-isolate [-d] [-j] [-p] OBJECT VERB [KEY VALUE]...\n"
+	      "       rdma-isolate [-d] [-j] [-p] -b FILE\n"
 	      "       rdma-isolate dump\n"
 	      "       rdma-isolate sync FILE\n"
 	      "       rdma-isolate OBJECT help\n"
 	      "       rdma-isolate -V | help\n"
 	      "    -b  run the commands of a file, - is standard input: all or none\n"
+	      "    -d  text with details; JSON always has them\n"
 	      "    -j  JSON, an array of objects\n"
 	      "    -p  one value a line\n"
 	      "    -V  print the version\n"

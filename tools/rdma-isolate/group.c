@@ -17,22 +17,22 @@ static const struct field group_fields[] = {
 	{ RDMA_ISOLATE_A_GROUP_PEER, "peer", FMT_STRING },
 	{ RDMA_ISOLATE_A_GROUP_PID, "pid", FMT_COUNT },
 	{ RDMA_ISOLATE_A_GROUP_COMM, "comm", FMT_STRING },
-	{ RDMA_ISOLATE_A_GROUP_UID, "uid", FMT_COUNT },
+	{ RDMA_ISOLATE_A_GROUP_UID, "uid", FMT_DETAIL | FMT_COUNT },
 	{ RDMA_ISOLATE_A_GROUP_WEIGHT, "weight", FMT_COUNT },
 	{ RDMA_ISOLATE_A_GROUP_FLOWS, "flows", FMT_COUNT },
 	{ RDMA_ISOLATE_A_GROUP_HELD, "held", FMT_COUNT },
 	{ RDMA_ISOLATE_A_GROUP_TX_BYTES, "tx-bytes", FMT_COUNT },
 	{ RDMA_ISOLATE_A_GROUP_RX_BYTES, "rx-bytes", FMT_COUNT },
-	{ RDMA_ISOLATE_A_GROUP_WRS, "wrs", FMT_COUNT },
-	{ RDMA_ISOLATE_A_GROUP_USED_NS, "used", FMT_TIME },
+	{ RDMA_ISOLATE_A_GROUP_WRS, "wrs", FMT_DETAIL | FMT_COUNT },
+	{ RDMA_ISOLATE_A_GROUP_USED_NS, "used", FMT_DETAIL | FMT_TIME },
 	{ RDMA_ISOLATE_A_GROUP_AVG10, "avg10", FMT_SHARE },
-	{ RDMA_ISOLATE_A_GROUP_AVG60, "avg60", FMT_SHARE },
-	{ RDMA_ISOLATE_A_GROUP_AVG300, "avg300", FMT_SHARE },
+	{ RDMA_ISOLATE_A_GROUP_AVG60, "avg60", FMT_DETAIL | FMT_SHARE },
+	{ RDMA_ISOLATE_A_GROUP_AVG300, "avg300", FMT_DETAIL | FMT_SHARE },
 	{ RDMA_ISOLATE_A_GROUP_STALL_NS, "stall", FMT_TIME },
-	{ RDMA_ISOLATE_A_GROUP_CLOCK_NS, "clock", FMT_TIME },
-	{ RDMA_ISOLATE_A_GROUP_WINDOW_NS, "window", FMT_TIME },
-	{ RDMA_ISOLATE_A_GROUP_OWN_NS, "own", FMT_TIME },
-	{ RDMA_ISOLATE_A_GROUP_BEHIND_OTHERS_NS, "behind-others", FMT_TIME },
+	{ RDMA_ISOLATE_A_GROUP_CLOCK_NS, "clock", FMT_DETAIL | FMT_TIME },
+	{ RDMA_ISOLATE_A_GROUP_WINDOW_NS, "window", FMT_DETAIL | FMT_TIME },
+	{ RDMA_ISOLATE_A_GROUP_OWN_NS, "own", FMT_DETAIL | FMT_TIME },
+	{ RDMA_ISOLATE_A_GROUP_BEHIND_OTHERS_NS, "behind-others", FMT_DETAIL | FMT_TIME },
 	{ }
 };
 
@@ -102,6 +102,8 @@ static void show_group(const struct nlattr * const *attrs,
 	behind_read(nlh, &behind);
 	print_object_begin(out);
 	print_fields(out, &name_set_group, group_fields, attrs);
+	if (!out->json && !out->details)
+		behind.n = 0;
 	print_list_begin(out, "behind");
 	for (i = 0; i < behind.n; i++) {
 		print_item_begin(out, "behind");

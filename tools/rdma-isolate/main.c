@@ -39,10 +39,13 @@ int main(int argc, char **argv)
 		return cmd_complete(argc - 2, argv + 2);
 
 	/* options come first, as the + says */
-	while ((opt = getopt(argc, argv, "+b:jpVh")) != -1) {
+	while ((opt = getopt(argc, argv, "+b:djpVh")) != -1) {
 		switch (opt) {
 		case 'b':
 			batch = optarg;
+			break;
+		case 'd':
+			out.details = true;
 			break;
 		case 'j':
 			out.json = true;
@@ -57,7 +60,7 @@ int main(int argc, char **argv)
 			cmd_help(stdout);
 			return CMD_DONE;
 		default:
-			return usage_error("options are -b FILE, -j, -p, -V and -h");
+			return usage_error("options are -b FILE, -d, -j, -p, -V and -h");
 		}
 	}
 

@@ -27,6 +27,7 @@
  * @FMT_WHY: the same, text has its meaning, and nothing when it is the first
  * @FMT_QP_TYPE: as the kernel numbers it
  * @FMT_QP_STATE: as the kernel numbers it
+ * @FMT_DETAIL: added to one of these: text has it with -d only
  */
 enum format {
 	FMT_STRING,
@@ -43,6 +44,7 @@ enum format {
 	FMT_WHY,
 	FMT_QP_TYPE,
 	FMT_QP_STATE,
+	FMT_DETAIL = 0x100,
 };
 
 /**
@@ -51,6 +53,7 @@ enum format {
  * @json: as an array of objects
  * @stream: JSON objects one a line, without an array, each written at once
  * @pretty: one value a line
+ * @details: text with details, which JSON always has
  * @objects: how many were begun
  * @values: how many of the current object or item were begun
  * @items: how many of the current list were begun
@@ -61,6 +64,7 @@ struct printer {
 	bool json;
 	bool stream;
 	bool pretty;
+	bool details;
 	unsigned int objects;
 	unsigned int values;
 	unsigned int items;
