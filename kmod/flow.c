@@ -268,6 +268,8 @@ static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
 	info->splits = f->splits;
 	info->queued = f->queued;
 	info->wait_ns = f->wait_ns;
+	info->rnr_timer = f->rnr_timer;
+	info->rnr_known = f->rnr_known;
 	info->held = f->q.recs ? riso_queue_len(&f->q) : 0;
 	spin_unlock_irq(&rd->lock);
 }
@@ -505,6 +507,10 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 	spin_lock_irq(&rd->lock);
 	if (mask & IB_QP_PATH_MTU)
 		f->mtu = mtu_of(attr);
+	if (mask & IB_QP_MIN_RNR_TIMER) {
+		f->rnr_timer = attr->min_rnr_timer;
+		f->rnr_known = true;
+	}
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		f->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_STATE) {

@@ -56,6 +56,8 @@ enum riso_flow_mode {
  * @mode: how the hooks treat it
  * @state: of the QP
  * @mtu: of the path, bytes
+ * @rnr_timer: delay for senders without a receive, as encoded, if @rnr_known
+ * @rnr_known: the QP has one
  * @max_rd_atomic: READs and atomics that the QP may have out
  * @posting: one CPU is posting for this flow
  * @paused: nobody may begin to
@@ -118,6 +120,8 @@ struct riso_flow {
 	enum riso_flow_mode mode;
 	enum ib_qp_state state;
 	u32 mtu;
+	u32 rnr_timer;
+	bool rnr_known;
 	u32 max_rd_atomic;
 	bool posting;
 	bool paused;
@@ -175,6 +179,8 @@ struct riso_flow {
  * @queued: work requests taken over
  * @wait_ns: time that they waited, sum
  * @held: work requests in the queue
+ * @rnr_timer: delay for senders without a receive, as encoded
+ * @rnr_known: @rnr_timer is valid
  * @group: id of its group, 0 when there was no memory for one
  */
 struct riso_flow_info {
@@ -199,6 +205,8 @@ struct riso_flow_info {
 	u64 queued;
 	u64 wait_ns;
 	u32 held;
+	u32 rnr_timer;
+	bool rnr_known;
 	u32 group;
 };
 

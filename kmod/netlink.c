@@ -321,6 +321,10 @@ static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_GROUP, info->group))
 		goto cancel;
 
+	if (info->rnr_known &&
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_RNR_TIMER, info->rnr_timer))
+		goto cancel;
+
 	if (info->ulp[0] &&
 	    nla_put_string(skb, RDMA_ISOLATE_A_FLOW_ULP, info->ulp))
 		goto cancel;

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
 
-require rdma rdma-isolate jq ibv_rc_pingpong nvme
+require rdma rdma-isolate jq ibv_rc_pingpong nvme rperf
 need_module rdma_rxe nvme-rdma nvmet-rdma
 trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
 
@@ -105,6 +105,31 @@ has_flow()
 {
 	rdma-isolate -j flow show dev rxe0 |
 		jq -e 'any(.reason == "user-qp")' >/dev/null
+}
+
+has_connection()
+{
+	shows 'map(select(.comm == "rperf" and .qp_state == "RTS")) | length == 2' \
+		flow show >/dev/null
+}
+
+# rdma_cm leaves the timer at the longest delay.
+slow_timer()
+{
+	local pid status
+
+	shows 'any(.check == "rnr-timer" and .verdict == "ok")' doctor || return
+	rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 1000 \
+		--interval 100000 >/dev/null &
+	pid=$!
+	busywait 20 has_connection
+	shows 'map(select(.check == "rnr-timer")) | .[0].verdict == "hint" and
+		(.[0].found | startswith("2 queue pairs"))' doctor &&
+	shows 'map(select(.comm == "rperf").rnr_timer) == [0, 0]' flow show
+	status=$?
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	return $status
 }
 
 # --- from before load -------------------------------------------------------
@@ -242,7 +267,7 @@ take_back()
 connect_before_load || skip_all "no rxe devices, or no target on them"
 load_module || skip_all "the module does not load"
 ktap_print_header
-ktap_set_plan 42
+ktap_set_plan 43
 check "an older connection of the kernel" shows '
 	map(select(.reason == "before-load")) | length == 2 and all(.ulp == "nvme_rdma" and .qp_type == "RC" and .qp_state == "RTS" and
 	(.managed | not) and (has("pid") | not))' flow show dev rxe0
@@ -297,6 +322,7 @@ check "no unloading while enabled" no_unload
 check "an unknown device" refused 1 \
 	"name rxe9: no RDMA device of this name" dev set dev rxe9 mode enable
 check "a program's flow" user_flow
+check "the doctor finds a slow timer" slow_timer
 check "every flow has a reason" shows \
 	'all(.managed == (.reason == "none"))' flow show
 check "an unknown flow" refused 1 "qpn 16000000: " \

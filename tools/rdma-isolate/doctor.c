@@ -119,6 +119,37 @@ static void check_dev(const struct nlattr * const *attrs,
 	}
 }
 
+static void count_slow(const struct nlattr * const *attrs,
+		       const struct nlmsghdr *nlh, void *data)
+{
+	const struct nlattr *timer = attrs[RDMA_ISOLATE_A_FLOW_RNR_TIMER];
+	unsigned int *slow = data;
+
+	(void)nlh;
+	if (attrs[RDMA_ISOLATE_A_FLOW_PID] && timer && !mnl_attr_get_u32(timer))
+		(*slow)++;
+}
+
+/* 0 is not the shortest delay, but the longest. */
+static void check_rnr(struct report *report, struct nl *nl)
+{
+	unsigned int slow = 0;
+	char found[120];
+
+	nl_request(nl, RDMA_ISOLATE_CMD_FLOW_GET, true);
+	if (nl_send(nl, &name_set_flow, count_slow, &slow))
+		return;
+	snprintf(found, sizeof(found),
+		 "%u queue pairs of programs stop their sender for 655 ms when a receive is missing",
+		 slow);
+	if (slow)
+		tell("rnr-timer", VERDICT_HINT, found,
+		     "min_rnr_timer 12 (0.64 ms) in the programs that \"-d flow show\" lists with rnr-timer 0",
+		     report);
+	else
+		tell("rnr-timer", VERDICT_OK, found, NULL, report);
+}
+
 static int doctor_show(struct call *call)
 {
 	struct report report = { .out = call->out };
@@ -131,6 +162,7 @@ static int doctor_show(struct call *call)
 	nl = access("/sys/module/rdma_isolate", F_OK) ? NULL : nl_open();
 	if (nl) {
 		check_order(&report, nl);
+		check_rnr(&report, nl);
 		nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, true);
 		nl_send(nl, &name_set_dev, check_dev, &report);
 		nl_close(nl);

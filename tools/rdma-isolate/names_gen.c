@@ -109,10 +109,11 @@ static const struct name_attr flow_attrs[] = {
 	[22] = { "wait_ns", NAME_U64, 0 },
 	[23] = { "held", NAME_U64, 0 },
 	[24] = { "group", NAME_U32, 0 },
+	[25] = { "rnr_timer", NAME_U32, 0 },
 };
 
 const struct name_set name_set_flow = {
-	flow_attrs, 24,
+	flow_attrs, 25,
 };
 
 static const struct name_attr rule_attrs[] = {
