@@ -25,13 +25,13 @@ group()
 			.peer == \"::ffff:$1\") | .$2"
 }
 
-# reads HOST-ADDRESS [FIO-OPTION]...: a job beside
+# reads NAME HOST-ADDRESS [FIO-OPTION]...: a job beside
 reads()
 {
-	local disk host=$1
-	shift
+	local disk name=$1 host=$2
+	shift 2
 
-	disk=$(connect_nvme riso0 10.0.0.2 "$host") || return
+	disk=$(connect_nvme "$name" 10.0.0.2 "$host") || return
 	fio --name="$host" --filename="$disk" --rw=randread --direct=1 \
 		--ioengine=libaio --time_based --runtime=1d --thread "$@" \
 		>"$dir/$host" 2>&1 &
@@ -117,7 +117,7 @@ goes_with_its_flows()
 {
 	kill $(jobs -p)
 	wait
-	disconnect_nvme riso0
+	disconnect_nvme riso1
 	busywait 10 none_is_left
 }
 
@@ -139,14 +139,15 @@ ktap_set_plan 9
 load_module && load_test_module riso_test_ulp && setup_rxe 400mbit &&
 	add_address rxe0 "$WAITS" rxe1 10.0.0.2 &&
 	add_address rxe0 "$INNOCENT" rxe1 10.0.0.2 &&
-	start_nvmet riso0 10.0.0.2 64 || skip_all "no target"
+	start_nvmet riso0 10.0.0.2 16 && start_nvmet riso1 10.0.0.2 16 &&
+	start_nvmet riso2 10.0.0.2 16 || skip_all "no target"
 rdma-isolate rule add ulp riso_test_lat class latency >/dev/null
 rdma-isolate rule add dev rxe1 peer "$WAITS" class bandwidth weight 150 >/dev/null
 rdma-isolate dev set dev rxe1 mode enable max-rate 400mbit
 echo lat-on >/sys/kernel/debug/riso_test_ulp/run
-reads "$BULK" --bs=1M --iodepth=8
-reads "$WAITS" --bs=64k
-reads "$INNOCENT" --bs=4k --rate_iops=20
+reads riso0 "$BULK" --bs=1M --iodepth=8
+reads riso1 "$WAITS" --bs=64k
+reads riso2 "$INNOCENT" --bs=4k --rate_iops=20
 busywait 120 has_posted "$BULK" 33554432
 busywait 120 has_posted "$WAITS" 1000000 &&
 	busywait 120 has_posted "$INNOCENT" 65536 ||

@@ -26,7 +26,8 @@ PATIENCE=600
 
 BASELINE="alone beside small_reads initiators cpu_bound"
 ISOLATED="overhead isolated control twice_rate small_reads_isolated
-	initiators_equal initiators_3to1 cpu_bound_isolated"
+	initiators_equal initiators_3to1 cpu_bound_isolated cpu_bound_observed
+	dump"
 REPEATED="isolated control twice_rate"
 
 case $RISO_PLAN in
@@ -235,6 +236,14 @@ unshape()
 	rdma-isolate dev set dev rxe1 mode disable || die "cannot disable rxe1"
 }
 
+# observe HISTOGRAM
+observe()
+{
+	with_module
+	rdma-isolate dev set dev rxe1 mode observe histogram "$1" ||
+		die "cannot observe rxe1"
+}
+
 statistics()
 {
 	rdma-isolate -j statistic show dev rxe1 \
@@ -256,6 +265,9 @@ phase_overhead()
 		PHASE=loaded phase_alone
 		shape "$LINK" "$SAFE_UTIL"
 		PHASE=enabled phase_alone
+		unshape
+		observe off
+		PHASE=observed phase_alone
 		unshape
 	done
 	connect riso0 10.0.0.1
@@ -338,6 +350,50 @@ phase_cpu_bound_isolated()
 	statistics
 	unshape
 	set_rate "$LINK"
+}
+
+# What counting costs, and measuring, in turns with neither.
+phase_cpu_bound_observed()
+{
+	local n
+
+	set_rate none
+	with_module
+	for ((n = 1; n <= OVERHEAD_ROUNDS; n++)); do
+		PHASE=cpu_bound_idle bulk_alone
+		observe off
+		PHASE=cpu_bound_observe bulk_alone
+		unshape
+		observe on
+		PHASE=cpu_bound_histogram bulk_alone
+		unshape
+	done
+	set_rate "$LINK"
+}
+
+has_made_all()
+{
+	grep -q ready "$RISO_OUT/qps"
+}
+
+# 1,000 queue pairs and 200 rules
+phase_dump()
+{
+	local n begin end pid
+
+	with_module
+	for ((n = 1; n <= 200; n++)); do
+		echo "rule add uid $((100000 + n)) class throughput"
+	done | rdma-isolate -b - >/dev/null || die "cannot add rules"
+	"$(dirname "$0")/../many_qps" rxe0 1000 >"$RISO_OUT/qps" &
+	pid=$!
+	busywait "$PATIENCE" has_made_all || die "no 1,000 queue pairs"
+	begin=$(date +%s%N)
+	rdma-isolate flow show dev rxe0 >"$RISO_OUT/flows"
+	end=$(date +%s%N)
+	emit "\"flows\": $(wc -l <"$RISO_OUT/flows"), \"ns\": $((end - begin))"
+	kill "$pid"
+	wait "$pid"
 }
 
 # --- all of them ------------------------------------------------------------

@@ -61,6 +61,11 @@ def fio_p99(path):
     return job["clat_ns"]["percentile"]["99.000000"] / 1000
 
 
+def dump_seconds(run):
+    """An incomplete list is no list."""
+    return run["ns"] / 1e9 if run["flows"] >= 1000 else float("inf")
+
+
 def ratio(a, b):
     return None if a is None or not b else a / b
 
@@ -97,6 +102,16 @@ def rows(p):
          minus(p.us("loaded", "median"), p.us("bare", "median")), 0.1, 0),
         ("median added by an enabled device, us",
          minus(p.us("enabled", "median"), p.us("bare", "median")), 0.2, 0.06),
+        ("median added by an observed device, us",
+         minus(p.us("observed", "median"), p.us("bare", "median")), 0.2, None),
+        ("storage kept, observed, CPU-bound",
+         ratio(p.mb_per_s("cpu_bound_observe", 0),
+               p.mb_per_s("cpu_bound_idle", 0)), (0.97, None), None),
+        ("storage kept, with histograms, CPU-bound",
+         ratio(p.mb_per_s("cpu_bound_histogram", 0),
+               p.mb_per_s("cpu_bound_idle", 0)), (0.94, None), None),
+        ("flow show of 1,000 queue pairs, s",
+         p.median("dump", dump_seconds), 0.3, None),
         ("two initiators, equal weights",
          ratio(p.mb_per_s("initiators_equal", 0),
                p.mb_per_s("initiators_equal", 1)), (0.95, 1.05), None),
@@ -126,6 +141,7 @@ PROBES = [
     ("bare", "alone, in turns with these:"),
     ("loaded", "alone, module loaded"),
     ("enabled", "alone, device enabled"),
+    ("observed", "alone, device observed"),
     ("isolated", "beside NVMe-oF, isolated"),
     ("control", "control: on another wire"),
     ("twice_rate", "isolated, MaxRate twice"),
@@ -158,6 +174,9 @@ def print_probes(p, result):
 def print_storage(p, result):
     named = [("cpu_bound", "1 MB reads, no slow link"),
              ("cpu_bound_isolated", "  isolated"),
+             ("cpu_bound_idle", "  idle, in turns with these:"),
+             ("cpu_bound_observe", "  observed"),
+             ("cpu_bound_histogram", "  observed, with histograms"),
              ("initiators", "two initiators, 1 MB and 64 KB reads"),
              ("initiators_equal", "  isolated, equal weights"),
              ("initiators_3to1", "  isolated, weights 3:1")]
