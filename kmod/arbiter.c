@@ -361,7 +361,8 @@ void riso_arb_wake(struct riso_flow *f)
 		where = RISO_PLACE_URGENT;
 	} else if (!flow_fits(f, dir, riso_queue_next(f, chunk_of(f, dir)))) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
-		trace_throttle(f, dir, 0, f->inflight[dir], flow_limit(f, dir));
+		trace_throttle(f, dir, 0, f->inflight[dir], flow_limit(f, dir),
+			       RISO_CAUSE_FLOW);
 		riso_arb_remove(f);
 		return;
 	}
@@ -500,7 +501,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 	if (limit != U64_MAX && window_full(rd, dir, limit, need, now, &open)) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
-		trace_throttle(t->f, dir, 0, a->load, limit);
+		trace_throttle(t->f, dir, 0, a->load, limit, RISO_CAUSE_DEVICE);
 		/* Completions are looked for when the clock allows to post. */
 		if (clock || open != U64_MAX)
 			rd->want_ns = min(rd->want_ns, open == U64_MAX ? clock :
@@ -511,7 +512,8 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
 		a->slack = true;
 		riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
-		trace_throttle(t->f, dir, clock - now, t->f->inflight[dir], 0);
+		trace_throttle(t->f, dir, clock - now, t->f->inflight[dir], 0,
+			       RISO_CAUSE_CLOCK);
 		rd->want_ns = min(rd->want_ns, clock);
 		return false;
 	}
@@ -712,16 +714,19 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	struct riso_dev *rd = container_of(timer, struct riso_dev, timer);
 	struct riso_flow *f, *tmp;
 	unsigned long flags;
+	u64 late = 0;
 	u64 now;
 
 	spin_lock_irqsave(&rd->lock, flags);
 	now = ktime_get_ns();
 	rd->stats[RISO_STAT_TIMER_FIRED]++;
 	/* How late it is: a mean over the last 8 or so. */
-	if (now > rd->timer_ns)
+	if (now > rd->timer_ns) {
+		late = now - rd->timer_ns;
 		rd->stats[RISO_STAT_LATE_NS] +=
-			((s64)(now - rd->timer_ns) -
-			 (s64)rd->stats[RISO_STAT_LATE_NS]) / 8;
+			((s64)late - (s64)rd->stats[RISO_STAT_LATE_NS]) / 8;
+	}
+	trace_timer_fire(rd, late);
 	rd->timer_ns = U64_MAX;
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
 		riso_arb_wake(f);

@@ -159,6 +159,18 @@ enum riso_place {
 	RISO_PLACE_PARKED,
 };
 
+/**
+ * enum riso_cause - what a flow waits for, as the tracepoint throttle says it
+ * @RISO_CAUSE_CLOCK: the device has work enough
+ * @RISO_CAUSE_DEVICE: the window of the device is full
+ * @RISO_CAUSE_FLOW: the flow's own window is full
+ */
+enum riso_cause {
+	RISO_CAUSE_CLOCK,
+	RISO_CAUSE_DEVICE,
+	RISO_CAUSE_FLOW,
+};
+
 void riso_arb_init(struct riso_dev *rd);
 void riso_arb_start(struct riso_dev *rd);
 void riso_arb_stop(struct riso_dev *rd);

@@ -287,7 +287,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 		return RISO_HIDE;
 	}
 	rd->stats[RISO_STAT_WR_COMPLETED]++;
-	trace_wr_complete(rd, s->qpn, slot->seq, slot->wr_id, wc->status);
+	trace_wr_complete(rd, s, slot, wc->status);
 	wc->wr_id = slot->wr_id;
 	if (success && (slot->flags & RISO_SLOT_FETCH) &&
 	    (slot->flags & RISO_SLOT_CHUNK))

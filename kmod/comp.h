@@ -41,6 +41,7 @@ enum riso_slot_flags {
  * @wr_id: the ULP's own
  * @seq: number of the ULP's work request
  * @posted_ns: when
+ * @queued_ns: when the ULP posted its work request
  * @wire: bytes it is charged in each direction, with those of the untagged work
  *	requests before it
  * @bytes: payload
@@ -53,6 +54,7 @@ struct riso_slot {
 	u64 wr_id;
 	u64 seq;
 	u64 posted_ns;
+	u64 queued_ns;
 	u32 wire[RISO_DIRS];
 	u32 bytes;
 	u32 total;
@@ -65,6 +67,7 @@ struct riso_slot {
  * @slot: ring, a page of its own, so that a tag is found by its page
  * @flow: owner; NULL when the QP is gone
  * @qpn: of the QP
+ * @class: of the flow; outlives it
  * @hash: in the table of tag pages, RCU
  * @zombie: in &riso_cq.zombies when the QP is gone
  * @rcu: frees it
@@ -81,6 +84,7 @@ struct riso_slots {
 	struct riso_slot *slot;
 	struct riso_flow *flow;
 	u32 qpn;
+	enum riso_class class;
 	struct hlist_node hash;
 	struct list_head zombie;
 	struct rcu_head rcu;

@@ -308,6 +308,8 @@ static void update(struct riso_flow *f)
 	if (reason(f) == RISO_REASON_NONE)
 		f->no_memory = !f->group || make_ready(f);
 	spin_lock_irq(&rd->lock);
+	if (f->slots)
+		f->slots->class = f->class;
 	mode = f->mode;
 	if (f->q.recs && reason(f) == RISO_REASON_NONE)
 		mode = RISO_FLOW_MANAGED;

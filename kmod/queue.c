@@ -454,6 +454,7 @@ static void tag_piece(struct riso_flow *f, struct piece *p, u64 now)
 	slot->wr_id = p->rec->wr_id;
 	slot->seq = p->seq;
 	slot->posted_ns = now;
+	slot->queued_ns = p->rec->queued_ns;
 	slot->bytes = p->len;
 	slot->total = p->rec->len;
 	slot->flags = RISO_SLOT_POSTED;
@@ -613,7 +614,8 @@ static void account(struct riso_flow *f, const struct riso_mark *m, u64 now)
 			f->splits++;
 			stats[RISO_STAT_WR_SPLIT]++;
 		}
-		trace_chunk_post(f, m->seq, len, dir, now - rec->queued_ns);
+		trace_chunk_post(f, m->seq, len, dir, now - rec->queued_ns,
+				 m->cur.done, rec->len);
 	}
 	if (end == rec->len) {
 		f->wrs++;

@@ -9,6 +9,7 @@
 #if !defined(RISO_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define RISO_TRACE_H
 
+#include <linux/ktime.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
@@ -104,8 +105,8 @@ TRACE_EVENT(wr_split,
 
 TRACE_EVENT(chunk_post,
 	TP_PROTO(const struct riso_flow *f, u64 wr_seq, u32 bytes, u32 dir,
-		 u64 wait_ns),
-	TP_ARGS(f, wr_seq, bytes, dir, wait_ns),
+		 u64 wait_ns, u32 offset, u32 wr_bytes),
+	TP_ARGS(f, wr_seq, bytes, dir, wait_ns, offset, wr_bytes),
 	TP_STRUCT__entry(
 		__array(char, dev, RISO_TRACE_DEV_LEN)
 		__field(u32, qpn)
@@ -113,6 +114,8 @@ TRACE_EVENT(chunk_post,
 		__field(u32, bytes)
 		__field(u32, dir)
 		__field(u64, wait_ns)
+		__field(u32, offset)
+		__field(u32, wr_bytes)
 	),
 	TP_fast_assign(
 		riso_trace_dev(__entry->dev, f->rd);
@@ -121,10 +124,13 @@ TRACE_EVENT(chunk_post,
 		__entry->bytes = bytes;
 		__entry->dir = dir;
 		__entry->wait_ns = wait_ns;
+		__entry->offset = offset;
+		__entry->wr_bytes = wr_bytes;
 	),
-	TP_printk("dev=%s qpn=%u wr_seq=%llu bytes=%u dir=%s wait_ns=%llu",
+	TP_printk("dev=%s qpn=%u wr_seq=%llu bytes=%u dir=%s wait_ns=%llu offset=%u wr_bytes=%u",
 		  __entry->dev, __entry->qpn, __entry->wr_seq, __entry->bytes,
-		  __entry->dir ? "rx" : "tx", __entry->wait_ns)
+		  __entry->dir ? "rx" : "tx", __entry->wait_ns,
+		  __entry->offset, __entry->wr_bytes)
 );
 
 TRACE_EVENT(chunk_complete,
@@ -147,26 +153,30 @@ TRACE_EVENT(chunk_complete,
 );
 
 TRACE_EVENT(wr_complete,
-	TP_PROTO(const struct riso_dev *rd, u32 qpn, u64 wr_seq, u64 wr_id,
-		 u32 status),
-	TP_ARGS(rd, qpn, wr_seq, wr_id, status),
+	TP_PROTO(const struct riso_dev *rd, const struct riso_slots *s,
+		 const struct riso_slot *slot, u32 status),
+	TP_ARGS(rd, s, slot, status),
 	TP_STRUCT__entry(
 		__array(char, dev, RISO_TRACE_DEV_LEN)
 		__field(u32, qpn)
 		__field(u32, status)
 		__field(u64, wr_seq)
 		__field(u64, wr_id)
+		__field(u64, took_ns)
+		__field(u32, class)
 	),
 	TP_fast_assign(
 		riso_trace_dev(__entry->dev, rd);
-		__entry->qpn = qpn;
+		__entry->qpn = s->qpn;
 		__entry->status = status;
-		__entry->wr_seq = wr_seq;
-		__entry->wr_id = wr_id;
+		__entry->wr_seq = slot->seq;
+		__entry->wr_id = slot->wr_id;
+		__entry->took_ns = ktime_get_ns() - slot->queued_ns;
+		__entry->class = s->class;
 	),
-	TP_printk("dev=%s qpn=%u status=%u wr_seq=%llu wr_id=%llu",
+	TP_printk("dev=%s qpn=%u status=%u wr_seq=%llu wr_id=%llu took_ns=%llu class=%u",
 		  __entry->dev, __entry->qpn, __entry->status, __entry->wr_seq,
-		  __entry->wr_id)
+		  __entry->wr_id, __entry->took_ns, __entry->class)
 );
 
 TRACE_EVENT(token_grant,
@@ -190,8 +200,8 @@ TRACE_EVENT(token_grant,
 
 TRACE_EVENT(throttle,
 	TP_PROTO(const struct riso_flow *f, u32 dir, u64 clock_ns, u64 inflight,
-		 u64 limit),
-	TP_ARGS(f, dir, clock_ns, inflight, limit),
+		 u64 limit, u32 cause),
+	TP_ARGS(f, dir, clock_ns, inflight, limit, cause),
 	TP_STRUCT__entry(
 		__array(char, dev, RISO_TRACE_DEV_LEN)
 		__field(u32, qpn)
@@ -199,6 +209,7 @@ TRACE_EVENT(throttle,
 		__field(u64, clock_ns)
 		__field(u64, inflight)
 		__field(u64, limit)
+		__field(u32, cause)
 	),
 	TP_fast_assign(
 		riso_trace_dev(__entry->dev, f->rd);
@@ -207,10 +218,12 @@ TRACE_EVENT(throttle,
 		__entry->clock_ns = clock_ns;
 		__entry->inflight = inflight;
 		__entry->limit = limit;
+		__entry->cause = cause;
 	),
-	TP_printk("dev=%s qpn=%u dir=%s clock_ns=%llu inflight=%llu limit=%llu",
+	TP_printk("dev=%s qpn=%u dir=%s clock_ns=%llu inflight=%llu limit=%llu cause=%u",
 		  __entry->dev, __entry->qpn, __entry->dir ? "rx" : "tx",
-		  __entry->clock_ns, __entry->inflight, __entry->limit)
+		  __entry->clock_ns, __entry->inflight, __entry->limit,
+		  __entry->cause)
 );
 
 TRACE_EVENT(budget_update,
@@ -258,6 +271,20 @@ TRACE_EVENT(budget_expire,
 	TP_printk("dev=%s safe_util=%llu chunk_bytes=%u inflight_bytes=%u",
 		  __entry->dev, __entry->safe_util, __entry->chunk_bytes,
 		  __entry->inflight_bytes)
+);
+
+TRACE_EVENT(timer_fire,
+	TP_PROTO(const struct riso_dev *rd, u64 late_ns),
+	TP_ARGS(rd, late_ns),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(u64, late_ns)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, rd);
+		__entry->late_ns = late_ns;
+	),
+	TP_printk("dev=%s late_ns=%llu", __entry->dev, __entry->late_ns)
 );
 
 #endif /* RISO_TRACE_H */
