@@ -246,16 +246,10 @@ struct nlmsghdr *call_request(struct call *call, const struct name_set *set,
 	for (; arg->key; arg++, value++) {
 		if (!arg->attr || !value->text)
 			continue;
-		switch (set->attrs[arg->attr].type) {
-		case NAME_STRING:
+		if (set->attrs[arg->attr].type == NAME_STRING)
 			mnl_attr_put_strz(nlh, arg->attr, value->text);
-			break;
-		case NAME_U32:
-			mnl_attr_put_u32(nlh, arg->attr, value->number);
-			break;
-		default:
-			mnl_attr_put_u64(nlh, arg->attr, value->number);
-		}
+		else
+			nl_put_number(nlh, set, arg->attr, value->number);
 	}
 	return nlh;
 }
@@ -279,9 +273,7 @@ void print_fields(struct printer *out, const struct name_set *set,
 		else
 			print_number(out, fields->key, name->name,
 				     fields->format & ~FMT_DETAIL, name->words,
-				     name->type == NAME_U32 ?
-				     mnl_attr_get_u32(attr) :
-				     mnl_attr_get_u64(attr));
+				     nl_get_number(attr, set));
 	}
 }
 

@@ -98,8 +98,7 @@ static void item_from_attrs(struct item *item, const struct arg *arg,
 			continue;
 		}
 		to->given = true;
-		to->number = set->attrs[arg->attr].type == NAME_U32 ?
-			     mnl_attr_get_u32(attr) : mnl_attr_get_u64(attr);
+		to->number = nl_get_number(attr, set);
 	}
 }
 
@@ -394,10 +393,8 @@ static int send_item(struct nl *nl, uint8_t cmd, const struct name_set *set,
 			continue;
 		if (is_text(arg))
 			mnl_attr_put_strz(nlh, arg->attr, setting->text);
-		else if (set->attrs[arg->attr].type == NAME_U32)
-			mnl_attr_put_u32(nlh, arg->attr, setting->number);
 		else
-			mnl_attr_put_u64(nlh, arg->attr, setting->number);
+			nl_put_number(nlh, set, arg->attr, setting->number);
 	}
 	return nl_send(nl, set, NULL, NULL);
 }

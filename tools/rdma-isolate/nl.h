@@ -44,6 +44,11 @@ void nl_close(struct nl *nl);
  */
 struct nlmsghdr *nl_request(struct nl *nl, uint8_t cmd, bool dump);
 
+/* A number, as wide as the spec has its attribute */
+void nl_put_number(struct nlmsghdr *nlh, const struct name_set *set,
+		   uint16_t attr, uint64_t number);
+uint64_t nl_get_number(const struct nlattr *attr, const struct name_set *set);
+
 /**
  * nl_send - send the request and read the answer
  * @nl: the socket
