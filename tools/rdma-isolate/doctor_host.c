@@ -79,67 +79,64 @@ static bool any(const struct host *host, const char *format, ...)
 	return match;
 }
 
+/* What is as it should be needs no fix. */
+static void judge(const struct host *host, const char *check,
+		  enum verdict verdict, const char *found, const char *fix)
+{
+	host->tell(check, verdict, found, verdict == VERDICT_OK ? NULL : fix,
+		   host->data);
+}
+
 static void check_module(const struct host *host)
 {
-	if (is_there(host, "/sys/module/rdma_isolate"))
-		host->tell("module", VERDICT_OK, "rdma_isolate is loaded",
-			   NULL, host->data);
-	else
-		host->tell("module", VERDICT_BAD, "rdma_isolate is not loaded",
-			   "modprobe rdma_isolate", host->data);
+	bool loaded = is_there(host, "/sys/module/rdma_isolate");
+
+	judge(host, "module", loaded ? VERDICT_OK : VERDICT_BAD,
+	      loaded ? "rdma_isolate is loaded" : "rdma_isolate is not loaded",
+	      "modprobe rdma_isolate");
 }
 
 static void check_core(const struct host *host, const char *release)
 {
-	if (is_there(host, "/sys/module/mlx_compat") ||
-	    any(host, "/lib/modules/%s/updates/ib_core.ko*", release) ||
-	    any(host, "/lib/modules/%s/updates/dkms/ib_core.ko*", release) ||
-	    any(host, "/lib/modules/%s/extra/*/ib_core.ko*", release))
-		host->tell("ib_core", VERDICT_BAD,
-			   "the RDMA core is a vendor's, not the kernel's",
-			   "remove the vendor's packages (for MLNX_OFED: ofed_uninstall.sh) and reboot",
-			   host->data);
-	else
-		host->tell("ib_core", VERDICT_OK,
-			   "the RDMA core is the kernel's", NULL, host->data);
+	bool other = is_there(host, "/sys/module/mlx_compat") ||
+		any(host, "/lib/modules/%s/updates/ib_core.ko*", release) ||
+		any(host, "/lib/modules/%s/updates/dkms/ib_core.ko*", release) ||
+		any(host, "/lib/modules/%s/extra/*/ib_core.ko*", release);
+
+	judge(host, "ib_core", other ? VERDICT_BAD : VERDICT_OK,
+	      other ? "the RDMA core is a vendor's, not the kernel's" :
+		      "the RDMA core is the kernel's",
+	      "remove the vendor's packages (for MLNX_OFED: ofed_uninstall.sh) and reboot");
 }
 
 static void check_lockdown(const struct host *host)
 {
+	bool loaded = is_there(host, "/sys/module/rdma_isolate");
 	char line[LINE_LEN];
+	bool locked;
 
-	if (!read_line(host, "/sys/kernel/security/lockdown", line) ||
-	    strstr(line, "[none]"))
-		host->tell("lockdown", VERDICT_OK,
-			   "unsigned modules may be loaded", NULL, host->data);
-	else
-		host->tell("lockdown",
-			   is_there(host, "/sys/module/rdma_isolate") ?
-			   VERDICT_OK : VERDICT_BAD,
-			   "the kernel takes signed modules only",
-			   "sign the module with a key that mokutil --import has enrolled",
-			   host->data);
+	locked = read_line(host, "/sys/kernel/security/lockdown", line) &&
+		 !strstr(line, "[none]");
+	judge(host, "lockdown", locked && !loaded ? VERDICT_BAD : VERDICT_OK,
+	      locked ? "the kernel takes signed modules only" :
+		       "unsigned modules may be loaded",
+	      "sign the module with a key that mokutil --import has enrolled");
 }
 
 static void check_tracing(const struct host *host)
 {
-	if (any(host, "/sys/kernel/tracing/events") ||
-	    any(host, "/sys/kernel/debug/tracing/events"))
-		host->tell("tracing", VERDICT_OK, "tracepoints can be read",
-			   NULL, host->data);
-	else
-		host->tell("tracing", VERDICT_HINT,
-			   "tracepoints cannot be read",
-			   "mount -t tracefs none /sys/kernel/tracing",
-			   host->data);
-	if (is_there(host, "/sys/kernel/btf/vmlinux"))
-		host->tell("btf", VERDICT_OK, "the kernel describes its types",
-			   NULL, host->data);
-	else
-		host->tell("btf", VERDICT_HINT,
-			   "the kernel does not describe its types (BTF)",
-			   "use a kernel with CONFIG_DEBUG_INFO_BTF for bpftrace",
-			   host->data);
+	bool tracing = any(host, "/sys/kernel/tracing/events") ||
+		       any(host, "/sys/kernel/debug/tracing/events");
+	bool btf = is_there(host, "/sys/kernel/btf/vmlinux");
+
+	judge(host, "tracing", tracing ? VERDICT_OK : VERDICT_HINT,
+	      tracing ? "tracepoints can be read" :
+			"tracepoints cannot be read",
+	      "mount -t tracefs none /sys/kernel/tracing");
+	judge(host, "btf", btf ? VERDICT_OK : VERDICT_HINT,
+	      btf ? "the kernel describes its types" :
+		    "the kernel does not describe its types (BTF)",
+	      "use a kernel with CONFIG_DEBUG_INFO_BTF for bpftrace");
 }
 
 static void check_clock(const struct host *host)
@@ -149,6 +146,7 @@ static void check_clock(const struct host *host)
 		"arch_sys_counter", "timebase",
 	};
 	char found[LINE_LEN + 32], line[LINE_LEN];
+	enum verdict verdict = VERDICT_HINT;
 	unsigned int i;
 
 	if (!read_line(host, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -156,14 +154,10 @@ static void check_clock(const struct host *host)
 		snprintf(line, sizeof(line), "unknown");
 	snprintf(found, sizeof(found), "the clock source is %s", line);
 	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
-		if (!strcmp(line, good[i])) {
-			host->tell("clock", VERDICT_OK, found, NULL,
-				   host->data);
-			return;
-		}
-	host->tell("clock", VERDICT_HINT, found,
-		   "see why the kernel does not trust the TSC: dmesg | grep -i clocksource",
-		   host->data);
+		if (!strcmp(line, good[i]))
+			verdict = VERDICT_OK;
+	judge(host, "clock", verdict, found,
+	      "see why the kernel does not trust the TSC: dmesg | grep -i clocksource");
 }
 
 /* The deepest state that is allowed, in us; 0 if none is known */
@@ -199,11 +193,8 @@ static void check_idle(const struct host *host)
 	char found[LINE_LEN];
 
 	snprintf(found, sizeof(found), "idle CPUs wake up within %lu us", us);
-	if (us <= IDLE_LATENCY_US)
-		host->tell("idle", VERDICT_OK, found, NULL, host->data);
-	else
-		host->tell("idle", VERDICT_HINT, found,
-			   "cpupower idle-set -D 20", host->data);
+	judge(host, "idle", us <= IDLE_LATENCY_US ? VERDICT_OK : VERDICT_HINT,
+	      found, "cpupower idle-set -D 20");
 }
 
 void doctor_host(const char *root, const char *release, doctor_fn tell,
