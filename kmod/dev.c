@@ -34,17 +34,9 @@
 
 enum {
 	RISO_CHUNK_DEFAULT = 4096,
-	RISO_CHUNK_MIN = 1024,
-	RISO_CHUNK_MAX = 1024 * 1024,
-	RISO_WINDOW_MIN = 1024,
 	RISO_DRAIN_POLL_MS = 10,
 	RISO_REMOVE_MS = 5000,
 };
-
-#define RISO_LEASE_MIN ((u64)NSEC_PER_MSEC)
-#define RISO_LEASE_MAX (3600 * (u64)NSEC_PER_SEC)
-#define RISO_RATE_MIN 100000ULL			/* bytes per second */
-#define RISO_RATE_MAX 1000000000000ULL
 
 static DEFINE_MUTEX(control);
 static DEFINE_MUTEX(devs_lock);
@@ -311,7 +303,7 @@ static int set_mode(struct riso_dev *rd, enum riso_state mode,
 
 static bool rate_ok(u64 rate)
 {
-	return rate >= RISO_RATE_MIN && rate <= RISO_RATE_MAX;
+	return rate >= RDMA_ISOLATE_RATE_MIN && rate <= RDMA_ISOLATE_RATE_MAX;
 }
 
 /* Apply @chg to @cfg, or say why not. */
@@ -348,8 +340,8 @@ static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
 		cfg->max_ops = new->max_ops;
 	if (chg->mask & RISO_SET_CHUNK) {
 		if (new->chunk_bytes &&
-		    (new->chunk_bytes < RISO_CHUNK_MIN ||
-		     new->chunk_bytes > RISO_CHUNK_MAX)) {
+		    (new->chunk_bytes < RDMA_ISOLATE_CHUNK_MIN ||
+		     new->chunk_bytes > RDMA_ISOLATE_CHUNK_MAX)) {
 			NL_SET_ERR_MSG(extack,
 				       "chunk is 1024 to 1048576 bytes, or 0 for off");
 			return -ERANGE;
@@ -357,7 +349,7 @@ static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
 		cfg->chunk_bytes = new->chunk_bytes;
 	}
 	if (chg->mask & RISO_SET_TOKEN_BYTES) {
-		if (new->token_bytes < RISO_CHUNK_MIN) {
+		if (new->token_bytes < RDMA_ISOLATE_CHUNK_MIN) {
 			NL_SET_ERR_MSG(extack,
 				       "token is at least 1024 bytes, or auto");
 			return -ERANGE;
@@ -374,7 +366,7 @@ static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
 	}
 	if (chg->mask & RISO_SET_INFLIGHT) {
 		if (new->inflight_bytes &&
-		    new->inflight_bytes < RISO_WINDOW_MIN) {
+		    new->inflight_bytes < RDMA_ISOLATE_WINDOW_MIN) {
 			NL_SET_ERR_MSG(extack,
 				       "window is at least 1024 bytes, 0 for off, or auto");
 			return -ERANGE;
@@ -421,7 +413,7 @@ int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
 	struct riso_cfg cfg;
 	int err;
 
-	if (chg->lease_ns < RISO_LEASE_MIN || chg->lease_ns > RISO_LEASE_MAX) {
+	if (chg->lease_ns < RDMA_ISOLATE_LEASE_MIN || chg->lease_ns > RDMA_ISOLATE_LEASE_MAX) {
 		NL_SET_ERR_MSG(extack, "lease is 1 ms to 1 hour");
 		return -ERANGE;
 	}

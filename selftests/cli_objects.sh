@@ -45,8 +45,10 @@ round_trip()
 
 nothing_was_set()
 {
-	refused 1 "" dev set dev rxe0 max-rate 1tbit chunk 4294967295 &&
-	shows '.[0].max_rate == 50000000' dev show dev rxe0
+	refused 1 "safe-util may not be above" dev set dev rxe0 \
+		max-rate 1tbit safe-util 2tbit chunk 64k &&
+	shows '.[0] | .max_rate == 50000000 and .chunk_bytes == 4096' \
+		dev show dev rxe0
 }
 
 observe_and_back()
@@ -242,10 +244,9 @@ lend_nothing()
 {
 	refused 1 "safe-util may not be above max-rate" \
 		budget set dev rxe0 chunk 2k safe-util 1gbit lease 1s &&
-	refused 1 "lease is 1 ms to 1 hour" \
+	refused 2 'lease "61min": must be' \
 		budget set dev rxe0 chunk 2k lease 61min &&
-	refused 1 "lease is 1 ms to 1 hour" \
-		budget set dev rxe0 chunk 2k lease 1us &&
+	refused 2 "1ms to" budget set dev rxe0 chunk 2k lease 1us &&
 	refused 1 "no RDMA device" budget set dev rxe9 chunk 2k lease 1s &&
 	refused 2 "lease is missing" budget set dev rxe0 chunk 2k &&
 	refused 2 "budget may not stand here" \

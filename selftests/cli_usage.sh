@@ -48,10 +48,10 @@ help_is_complete()
 }
 
 ktap_print_header
-ktap_set_plan 45
+ktap_set_plan 51
 usage "usage:"
-usage "one of: dev, flow, rule, statistic, monitor, doctor, dump, sync, help" device
-usage "one of: dev, flow, rule, statistic, monitor, doctor, dump, sync, help" de
+usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, help" device
+usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, help" de
 usage "one of: show, set, help" dev list
 usage "one of: show, set, help" dev sho
 usage "options are" -x dev
@@ -69,7 +69,13 @@ usage "mbit" dev set dev rxe0 max-rate 0mbit
 usage "mbit" dev set dev rxe0 safe-util -1mbit
 usage "KiB" dev set dev rxe0 chunk 4kb
 usage "or off" dev set dev rxe0 chunk auto
-usage "0 to 4294967295" dev set dev rxe0 chunk 4g
+usage "1024 to 1048576" dev set dev rxe0 chunk 4g
+usage "1024 to 1048576" dev set dev rxe0 chunk 1023
+usage "800kbit to 8tbit" dev set dev rxe0 max-rate 799kbit
+usage "800kbit to 8tbit" dev set dev rxe0 safe-util 8.000001tbit
+usage "1024 to 4294967294" dev set dev rxe0 token 1023
+usage "1 to 4294967294" dev set dev rxe0 token-ops 0
+usage "1024 to 4294967294" dev set dev rxe0 window 1
 usage "or auto" dev set dev rxe0 token off
 usage "or auto" dev set dev rxe0 window x
 usage "whole number" dev set dev rxe0 max-ops 1.5

@@ -43,7 +43,8 @@ CTRL_ATTR_MCAST_GRP_ID = 2
  RULE_ADD, RULE_DEL, RULE_GET, STAT_GET, FLOW_NTF, FLOW_DEL_NTF,
  GROUP_GET, BUDGET_GET, BUDGET_SET) = range(1, 14)
 (DEV_NAME, DEV_INDEX, DEV_STATE, DEV_MODE, DEV_MAX_RATE, DEV_MAX_OPS,
- DEV_SAFE_UTIL, DEV_CHUNK) = range(2, 10)
+ DEV_SAFE_UTIL, DEV_CHUNK_BYTES, DEV_TOKEN_BYTES, DEV_TOKEN_OPS,
+ DEV_INFLIGHT_BYTES) = range(2, 13)
 FLOW_DEV, FLOW_QPN = 2, 3
 (RULE_ID, RULE_DEV, RULE_ULP, RULE_PEER, RULE_COMM, RULE_UID, RULE_CLASS,
  RULE_WEIGHT) = range(2, 10)
@@ -215,6 +216,22 @@ def refusals(dev):
          DEV_SET, name + u32(DEV_MODE, 3), False),
         ('a max-rate of 0', errno.ERANGE, 'range',
          DEV_SET, name + u64(DEV_MAX_RATE, 0), False),
+        ('a max-rate below the least', errno.ERANGE, '100000 to',
+         DEV_SET, name + u64(DEV_MAX_RATE, 99999), False),
+        ('a max-rate above the most', errno.ERANGE, '100000 to',
+         DEV_SET, name + u64(DEV_MAX_RATE, 1000000000001), False),
+        ('a safe-util below the least', errno.ERANGE, '100000 to',
+         DEV_SET, name + u64(DEV_SAFE_UTIL, 99999), False),
+        ('a chunk below the least', errno.ERANGE, '1024 to 1048576',
+         DEV_SET, name + u32(DEV_CHUNK_BYTES, 1023), False),
+        ('a chunk above the most', errno.ERANGE, '1024 to 1048576',
+         DEV_SET, name + u32(DEV_CHUNK_BYTES, 1048577), False),
+        ('a turn of less than 1024 bytes', errno.ERANGE, 'at least 1024',
+         DEV_SET, name + u32(DEV_TOKEN_BYTES, 1023), False),
+        ('a turn of no message', errno.ERANGE, 'at least 1 message',
+         DEV_SET, name + u32(DEV_TOKEN_OPS, 0), False),
+        ('a window of 1 byte', errno.ERANGE, 'at least 1024',
+         DEV_SET, name + u32(DEV_INFLIGHT_BYTES, 1), False),
         ('a class out of range', errno.ERANGE, 'range',
          RULE_ADD, text(RULE_ULP, 'x') + u32(RULE_CLASS, 3), False),
         ('a weight of 0', errno.ERANGE, 'range',

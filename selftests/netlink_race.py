@@ -17,7 +17,7 @@ import sys
 
 from netlink_messages import (
     BUDGET_CHUNK, BUDGET_DEV, BUDGET_GET, BUDGET_LEASE, BUDGET_SAFE_UTIL,
-    BUDGET_SET, DEV_CHUNK, DEV_GET, DEV_MAX_RATE, DEV_MODE, DEV_NAME,
+    BUDGET_SET, DEV_CHUNK_BYTES, DEV_GET, DEV_MAX_RATE, DEV_MODE, DEV_NAME,
     DEV_SAFE_UTIL, DEV_SET, RULE_ADD, RULE_CLASS, RULE_DEL, RULE_ID, RULE_UID,
     Ktap, Netlink, attr, attrs_of, text, u32, u64)
 
@@ -43,7 +43,7 @@ def setter(netlink, dev, rand):
         rate = 99999
     answer = netlink.ask(DEV_SET, text(DEV_NAME, dev) +
                          u64(DEV_MAX_RATE, rate) + u64(DEV_SAFE_UTIL, util) +
-                         u32(DEV_CHUNK, chunk))
+                         u32(DEV_CHUNK_BYTES, chunk))
     return (answer.errno != 0) == (wrong < 3)
 
 
@@ -112,7 +112,7 @@ def check_settings(netlink, dev):
     found = attrs_of(netlink.ask(DEV_GET, text(DEV_NAME, dev)).messages[0])
     return belong_together(number_of(found, DEV_MAX_RATE),
                            number_of(found, DEV_SAFE_UTIL),
-                           number_of(found, DEV_CHUNK))
+                           number_of(found, DEV_CHUNK_BYTES))
 
 
 def check_budget(netlink, dev):
@@ -127,7 +127,7 @@ def main():
     setter(netlink, dev, random.Random(1))
     rate, util, chunk = values_of(1)
     netlink.ask(DEV_SET, text(DEV_NAME, dev) + u64(DEV_MAX_RATE, rate) +
-                u64(DEV_SAFE_UTIL, util) + u32(DEV_CHUNK, chunk))
+                u64(DEV_SAFE_UTIL, util) + u32(DEV_CHUNK_BYTES, chunk))
 
     writers = [setter] * SETTERS + [lender, ruler, switcher, filer]
     children = {}

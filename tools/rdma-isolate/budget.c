@@ -41,6 +41,8 @@ static const struct arg set_args[] = {
 		.key = "safe-util",
 		.kind = ARG_RATE,
 		.attr = RDMA_ISOLATE_A_BUDGET_SAFE_UTIL,
+		.min = RDMA_ISOLATE_RATE_MIN,
+		.max = RDMA_ISOLATE_RATE_MAX,
 		.doc = "what shaped flows may use together",
 	},
 	{
@@ -48,7 +50,8 @@ static const struct arg set_args[] = {
 		.kind = ARG_SIZE,
 		.attr = RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES,
 		.off = true,
-		.max = UINT32_MAX,
+		.min = RDMA_ISOLATE_CHUNK_MIN,
+		.max = RDMA_ISOLATE_CHUNK_MAX,
 		.doc = "size that large messages are split to",
 	},
 	{
@@ -57,6 +60,7 @@ static const struct arg set_args[] = {
 		.attr = RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES,
 		.off = true,
 		.automatic = true,
+		.min = RDMA_ISOLATE_WINDOW_MIN,
 		.max = UINT32_MAX - 1,
 		.doc = "bytes posted and not completed, beyond the path's own",
 	},
@@ -65,7 +69,9 @@ static const struct arg set_args[] = {
 		.kind = ARG_TIME,
 		.attr = RDMA_ISOLATE_A_BUDGET_LEASE_NS,
 		.must = true,
-		.doc = "how long this holds, 1ms to 60min; dev set is for good",
+		.min = RDMA_ISOLATE_LEASE_MIN,
+		.max = RDMA_ISOLATE_LEASE_MAX,
+		.doc = "how long this holds; dev set is for good",
 	},
 	{ }
 };

@@ -106,6 +106,7 @@ static void print_allowed(FILE *file, const struct arg *arg)
 		[ARG_SIZE] = SIZE_ALLOWED,
 		[ARG_TIME] = TIME_ALLOWED,
 	};
+	char min[UNITS_LEN], max[UNITS_LEN];
 	unsigned int i;
 
 	switch (arg->kind) {
@@ -118,6 +119,18 @@ static void print_allowed(FILE *file, const struct arg *arg)
 	case ARG_TEXT:
 		fprintf(file, "%s of 1 to %" PRIu64 " bytes",
 			allowed[arg->kind], arg->max);
+		break;
+	case ARG_RATE:
+		fputs(allowed[arg->kind], file);
+		if (arg->max)
+			fprintf(file, ", %s to %s", rate_format(arg->min, min),
+				rate_format(arg->max, max));
+		break;
+	case ARG_TIME:
+		fputs(allowed[arg->kind], file);
+		if (arg->max)
+			fprintf(file, ", %s to %s", time_format(arg->min, min),
+				time_format(arg->max, max));
 		break;
 	default:
 		fputs(allowed[arg->kind], file);
@@ -176,7 +189,7 @@ static bool read_value(const struct arg *arg, const char *text,
 	default:
 		return false;
 	}
-	return good && (!arg->max ||
+	return good && (!arg->max || (arg->off && !*number) ||
 			(*number >= arg->min && *number <= arg->max));
 }
 
