@@ -125,10 +125,6 @@ sparse: setup-style links
 install: all
 	$(KMAKE) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates modules_install
 	depmod -b $(if $(DESTDIR),$(DESTDIR),/) $(KREL)
-	install -D -m 644 tools/boot/modules-load.conf \
-		$(DESTDIR)/usr/lib/modules-load.d/rdma_isolate.conf
-	install -D -m 644 tools/boot/modprobe.conf \
-		$(DESTDIR)/usr/lib/modprobe.d/rdma_isolate.conf
 	for t in $(TOOLS); do \
 		$(MAKE) -C tools/$$t DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) install || exit; \
 	done
