@@ -35,7 +35,7 @@ help_is_complete()
 {
 	local object verb key
 
-	for object in $(rdma-isolate complete | grep -Ev "help|dump|sync"); do
+	for object in $(rdma-isolate complete | grep -Ev "help|dump|sync|apply"); do
 		for verb in $(rdma-isolate complete "$object" | grep -v help); do
 			rdma-isolate "$object" help |
 				grep -q "^rdma-isolate $object $verb" || return
@@ -48,10 +48,10 @@ help_is_complete()
 }
 
 ktap_print_header
-ktap_set_plan 51
+ktap_set_plan 54
 usage "usage:"
-usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, help" device
-usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, help" de
+usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, apply, help" device
+usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, apply, help" de
 usage "one of: show, set, help" dev list
 usage "one of: show, set, help" dev sho
 usage "options are" -x dev
@@ -92,6 +92,9 @@ usage "1 to 4294967295" rule delete id 0
 usage "one of: dev" statistic show now
 usage "nothing may follow dump" dump x
 usage "sync takes one FILE" sync
+usage "one DEV at most" apply rxe0 rxe1
+usage "the name of an RDMA device" apply ""
+usage "the name of an RDMA device" apply /sys/class/infiniband/
 usage "-b FILE" -b - dev show
 check "the doctor says that it is missing" doctor_misses_it
 check "the module is missing for dump" refused 1 "modprobe" dump

@@ -12,6 +12,7 @@
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
+#include "config.h"
 #include "error.h"
 #include "units.h"
 
@@ -329,6 +330,7 @@ void cmd_help(FILE *file)
 	      "       rdma-isolate [-d] [-j] [-p] -b FILE\n"
 	      "       rdma-isolate dump\n"
 	      "       rdma-isolate sync FILE\n"
+	      "       rdma-isolate apply [DEV]\n"
 	      "       rdma-isolate OBJECT help\n"
 	      "       rdma-isolate -V | help\n"
 	      "    -b  run the commands of a file, - is standard input: all or none\n"
@@ -337,7 +339,9 @@ void cmd_help(FILE *file)
 	      "    -p  one value a line\n"
 	      "    -V  print the version\n"
 	      "dump: print settings and rules as commands\n"
-	      "sync: make settings and rules those of such a file\n", file);
+	      "sync: make settings and rules those of such a file\n"
+	      "apply: add settings and rules of all files in " CONFIG_DIR "\n",
+	      file);
 	for (i = 0; i < OBJECTS; i++) {
 		fprintf(file, "%s: %s\n", objects[i]->name, objects[i]->doc);
 		for (verb = objects[i]->verbs; verb->name; verb++) {
@@ -355,7 +359,7 @@ static int unknown_object(const char *name)
 	fprintf(stderr, "unknown object \"%s\", one of: ", name);
 	for (i = 0; i < OBJECTS; i++)
 		fprintf(stderr, "%s, ", objects[i]->name);
-	fputs("dump, sync, help\n", stderr);
+	fputs("dump, sync, apply, help\n", stderr);
 	return CMD_USAGE;
 }
 
@@ -435,9 +439,19 @@ static void print_name(const struct nlattr * const *attrs,
 		puts(mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
 }
 
+static void complete_dev(void)
+{
+	struct nl *nl = nl_open();
+
+	if (!nl)
+		return;
+	nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, true);
+	nl_send(nl, &name_set_dev, print_name, NULL);
+	nl_close(nl);
+}
+
 static void complete_value(const struct arg *arg)
 {
-	struct nl *nl;
 	unsigned int i;
 
 	if (arg->kind == ARG_WORD)
@@ -448,14 +462,8 @@ static void complete_value(const struct arg *arg)
 	if (arg->off)
 		puts("off");
 
-	if (arg->kind != ARG_DEV)
-		return;
-	nl = nl_open();
-	if (!nl)
-		return;
-	nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, true);
-	nl_send(nl, &name_set_dev, print_name, NULL);
-	nl_close(nl);
+	if (arg->kind == ARG_DEV)
+		complete_dev();
 }
 
 int cmd_complete(int argc, char **argv)
@@ -474,10 +482,12 @@ int cmd_complete(int argc, char **argv)
 	if (!argc) {
 		for (i = 0; i < OBJECTS; i++)
 			puts(objects[i]->name);
-		puts("dump\nsync\nhelp");
+		puts("dump\nsync\napply\nhelp");
 		return CMD_DONE;
 	}
 
+	if (argc == 1 && !strcmp(argv[0], "apply"))
+		complete_dev();
 	object = find_object(argv[0]);
 	if (!object)
 		return CMD_DONE;

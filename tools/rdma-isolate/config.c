@@ -2,14 +2,18 @@
 /*
  * All settings and rules at once.
  *
- * What is there now and what a file wants are brought into the same form, the
+ * What is there now and what files want are brought into the same form, the
  * arguments of "dev set" and "rule add". Only what differs is sent to the kernel.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <linux/rdma_isolate.h>
 
@@ -17,6 +21,9 @@
 #include "config.h"
 #include "error.h"
 #include "units.h"
+
+/* only root can make it wait */
+#define APPLY_LOCK "/run/rdma-isolate.lock"
 
 enum { WEIGHT_DEFAULT = 100 };
 
@@ -158,6 +165,41 @@ static struct item *find_dev(const struct items *devs, const char *name)
 	return NULL;
 }
 
+static bool has_item(const struct items *items, unsigned int n,
+		     const struct item *item)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (item_same(&items->item[i], item))
+			return true;
+	return false;
+}
+
+void rules_missing(const struct items *now, struct items *then)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < then->n; i++)
+		if (!has_item(now, now->n, &then->item[i]) &&
+		    !has_item(then, n, &then->item[i]))
+			then->item[n++] = then->item[i];
+	then->n = n;
+}
+
+void devs_present(const struct items *now, struct items *then, const char *dev)
+{
+	unsigned int i, n = 0;
+	const char *name;
+
+	for (i = 0; i < then->n; i++) {
+		name = dev_name(&then->item[i]);
+		if (find_dev(now, name) && (!dev || !strcmp(dev, name)))
+			then->item[n++] = then->item[i];
+	}
+	then->n = n;
+}
+
 /* --- what is there --- */
 
 static void read_dev(const struct nlattr * const *attrs,
@@ -225,6 +267,7 @@ void config_free(struct config *config)
 {
 	free(config->devs.item);
 	free(config->rules.item);
+	globfree(&config->files);
 	*config = (struct config) { };
 }
 
@@ -327,9 +370,9 @@ int config_dump(FILE *file)
 /* --- what a file wants --- */
 
 static int add_command(struct config *config, const struct command *cmd,
-		       unsigned int line)
+		       const char *file, unsigned int line)
 {
-	struct item wanted = { .line = line };
+	struct item wanted = { .file = file, .line = line };
 	struct setting *weight;
 	struct item *item;
 	unsigned int i;
@@ -355,6 +398,7 @@ static int add_command(struct config *config, const struct command *cmd,
 		*add_item(&config->devs) = wanted;
 		return CMD_DONE;
 	}
+	item->file = file;
 	item->line = line;
 	for (i = 0; i < ARGS_MAX; i++)
 		if (wanted.set[i].given)
@@ -362,22 +406,74 @@ static int add_command(struct config *config, const struct command *cmd,
 	return CMD_DONE;
 }
 
+/* Add what a file wants */
 static int read_file(const char *name, struct config *config)
 {
 	struct batch batch;
 	unsigned int i;
 	int status;
 
-	*config = (struct config) { .file = name };
 	status = batch_read(name, &batch);
 	for (i = 0; status == CMD_DONE && i < batch.n; i++) {
 		error_from(name, batch.lines[i].number);
-		status = add_command(config, &batch.lines[i].cmd,
+		status = add_command(config, &batch.lines[i].cmd, name,
 				     batch.lines[i].number);
 	}
 	error_from(NULL, 0);
 	batch_free(&batch);
 	return status;
+}
+
+/* What can only be seen when all lines about a device are known */
+static int check_devs(const struct items *devs)
+{
+	struct item *dev = devs->item;
+	struct setting *max_rate, *safe_util;
+
+	for (; dev < devs->item + devs->n; dev++) {
+		max_rate = dev_setting(dev, RDMA_ISOLATE_A_DEV_MAX_RATE);
+		safe_util = dev_setting(dev, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
+		if (!max_rate->given || !safe_util->given ||
+		    safe_util->number <= max_rate->number)
+			continue;
+		error_from(dev->file, dev->line);
+		usage_error("safe-util of %s may not be above its max-rate",
+			    dev_name(dev));
+		error_from(NULL, 0);
+		return CMD_USAGE;
+	}
+	return CMD_DONE;
+}
+
+static int dir_error(const char *dir, int err)
+{
+	if (err == ENOENT)
+		return 0;
+	error("%s: %s", dir, strerror(err));
+	return err;
+}
+
+int config_read_dir(const char *dir, struct config *config)
+{
+	int status = CMD_DONE;
+	char names[PATH_MAX];
+	size_t i;
+
+	*config = (struct config) { };
+	snprintf(names, sizeof(names), "%s/*.conf", dir);
+	switch (glob(names, 0, dir_error, &config->files)) {
+	case 0:
+	case GLOB_NOMATCH:
+		break;
+	case GLOB_NOSPACE:
+		error("%s", strerror(ENOMEM));
+		return CMD_REFUSED;
+	default:
+		return CMD_REFUSED;
+	}
+	for (i = 0; i < config->files.gl_pathc && status == CMD_DONE; i++)
+		status = read_file(config->files.gl_pathv[i], config);
+	return status == CMD_DONE ? check_devs(&config->devs) : status;
 }
 
 /* --- to make them the same --- */
@@ -399,10 +495,11 @@ static int send_item(struct nl *nl, uint8_t cmd, const struct name_set *set,
 	return nl_send(nl, set, NULL, NULL);
 }
 
-/* The name, and what differs; false if nothing does */
+/* The name, and what differs, as does what is only guessed; false if nothing does */
 static bool dev_changes(const struct item *now, const struct item *then,
 			struct item *change)
 {
+	unsigned int rate = place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_MAX_RATE);
 	unsigned int name = place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_NAME);
 	bool any = false;
 	unsigned int i;
@@ -411,7 +508,8 @@ static bool dev_changes(const struct item *now, const struct item *then,
 	for (i = 0; i < ARGS_MAX; i++) {
 		if (i == name || !change->set[i].given)
 			continue;
-		if (now && now->set[i].number == then->set[i].number)
+		if (now && now->set[i].number == then->set[i].number &&
+		    (i != rate || now->guessed == then->guessed))
 			change->set[i].given = false;
 		else
 			any = true;
@@ -423,14 +521,18 @@ static int apply_devs(struct nl *nl, const struct config *now,
 		      const struct config *then)
 {
 	const struct item *dev = then->devs.item;
+	const struct item *is;
 	struct item change;
 	unsigned int i;
 
 	for (i = 0; i < then->devs.n; i++, dev++) {
-		if (!dev_changes(find_dev(&now->devs, dev_name(dev)), dev,
-				 &change))
+		is = find_dev(&now->devs, dev_name(dev));
+		/* one that was there before and has gone */
+		if (!is && !dev->file)
 			continue;
-		error_from(then->file, dev->line);
+		if (!dev_changes(is, dev, &change))
+			continue;
+		error_from(dev->file, dev->line);
 		if (send_item(nl, RDMA_ISOLATE_CMD_DEV_SET, &name_set_dev,
 			      dev_set_verb->args, &change))
 			return CMD_REFUSED;
@@ -438,7 +540,9 @@ static int apply_devs(struct nl *nl, const struct config *now,
 	return CMD_DONE;
 }
 
-static int apply(const struct config *now, const struct config *then)
+/* Make it what then says; if others_go, rules that it does not have are deleted. */
+static int apply(const struct config *now, const struct config *then,
+		 bool others_go)
 {
 	const struct items *rules = &then->rules;
 	struct rule_plan plan = {
@@ -451,17 +555,18 @@ static int apply(const struct config *now, const struct config *then)
 
 	if (!nl)
 		goto free;
-	rule_plan(&now->rules, rules, &plan);
+	if (others_go)
+		rule_plan(&now->rules, rules, &plan);
 	/* first what may be refused */
 	for (i = plan.add; i < rules->n; i++) {
-		error_from(then->file, rules->item[i].line);
+		error_from(rules->item[i].file, rules->item[i].line);
 		if (send_item(nl, RDMA_ISOLATE_CMD_RULE_ADD, &name_set_rule,
 			      rule_add_verb->args, &rules->item[i]))
 			goto close;
 	}
 	status = apply_devs(nl, now, then);
 	for (i = 0; i < now->rules.n && status == CMD_DONE; i++) {
-		if (plan.keep[i])
+		if (!others_go || plan.keep[i])
 			continue;
 		nlh = nl_request(nl, RDMA_ISOLATE_CMD_RULE_DEL, false);
 		mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_RULE_ID,
@@ -482,24 +587,77 @@ void config_restore(const struct config *before)
 	struct config now;
 
 	if (config_read(&now) == CMD_DONE)
-		apply(&now, before);
+		apply(&now, before, true);
 	config_free(&now);
+}
+
+static int apply_or_restore(const struct config *now, const struct config *then,
+			    bool others_go)
+{
+	int status = apply(now, then, others_go);
+
+	if (status != CMD_DONE)
+		config_restore(now);
+	return status;
 }
 
 int config_sync(const char *file)
 {
-	struct config now = { }, then;
+	struct config now = { }, then = { };
 	int status;
 
 	status = read_file(file, &then);
 	if (status == CMD_DONE)
+		status = check_devs(&then.devs);
+	if (status == CMD_DONE)
 		status = config_read(&now);
+	if (status == CMD_DONE)
+		status = apply_or_restore(&now, &then, true);
+	config_free(&now);
+	config_free(&then);
+	return status;
+}
+
+/* Devices may appear at once, and of two who look, both would add a rule. */
+static int lock(void)
+{
+	int fd = open(APPLY_LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd >= 0 && !flock(fd, LOCK_EX))
+		return fd;
+	error("%s: %s", APPLY_LOCK, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int apply_additions(struct config *then, const char *dev)
+{
+	struct config now;
+	int status;
+
+	status = config_read(&now);
 	if (status == CMD_DONE) {
-		status = apply(&now, &then);
-		if (status != CMD_DONE)
-			config_restore(&now);
+		rules_missing(&now.rules, &then->rules);
+		devs_present(&now.devs, &then->devs, dev);
+		status = apply_or_restore(&now, then, false);
 	}
 	config_free(&now);
+	return status;
+}
+
+int config_apply(const char *dir, const char *dev)
+{
+	struct config then;
+	int status, locked;
+
+	status = config_read_dir(dir, &then);
+	if (status == CMD_DONE && (then.devs.n || then.rules.n)) {
+		locked = lock();
+		status = locked < 0 ? CMD_REFUSED : apply_additions(&then, dev);
+		if (locked >= 0)
+			close(locked);
+	}
 	config_free(&then);
 	return status;
 }

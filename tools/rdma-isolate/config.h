@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All settings and rules at once: to show them as commands, and to make them those
- * of a file, or what they were before.
+ * All settings and rules at once: to show them as commands, to make them those of a
+ * file, or what they were before, and to add those of a directory.
  */
 #ifndef RDMA_ISOLATE_CONFIG_H
 #define RDMA_ISOLATE_CONFIG_H
 
+#include <glob.h>
 #include <stdio.h>
 
 #include "cmd.h"
+
+/* where the settings are that come at boot */
+#define CONFIG_DIR "/etc/rdma-isolate.d"
 
 enum { CONFIG_TEXT = 64 };
 
@@ -28,12 +32,14 @@ struct setting {
  * struct item - a device or a rule
  * @id: of the rule
  * @guessed: MaxRate of the device was not set by anybody
- * @line: of the file that it is from
+ * @file: that it is from, NULL if it is from the kernel
+ * @line: of the file; if it is from several, the last
  * @set: one for each argument of the verb
  */
 struct item {
 	uint32_t id;
 	bool guessed;
+	const char *file;
 	unsigned int line;
 	struct setting set[ARGS_MAX];
 };
@@ -43,10 +49,16 @@ struct items {
 	struct item *item;
 };
 
+/**
+ * struct config - settings and rules
+ * @devs: devices, each once
+ * @rules: in their order
+ * @files: of config_read_dir(), whose names the items have
+ */
 struct config {
-	const char *file;
 	struct items devs;
 	struct items rules;
+	glob_t files;
 };
 
 /**
@@ -68,10 +80,22 @@ bool item_same(const struct item *a, const struct item *b);
 void rule_plan(const struct items *now, const struct items *then,
 	       struct rule_plan *plan);
 
+/* Leave those rules that are not there yet, and each once */
+void rules_missing(const struct items *now, struct items *then);
+
+/* Leave those devices that are there now; of these only dev, unless it is NULL */
+void devs_present(const struct items *now, struct items *then, const char *dev);
+
 /* Each returns CMD_DONE, or another status after telling what is wrong. */
 int config_read(struct config *config);
 int config_dump(FILE *file);
 int config_sync(const char *file);
+
+/* What all files of a directory want, nothing if there is none */
+int config_read_dir(const char *dir, struct config *config);
+
+/* Add that to what there is, for all devices or for one */
+int config_apply(const char *dir, const char *dev);
 
 /* Undo what was done since */
 void config_restore(const struct config *before);

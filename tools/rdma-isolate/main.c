@@ -10,6 +10,16 @@
 #include "cmd.h"
 #include "config.h"
 
+/* A unit knows its device by the path in sysfs. */
+static int apply(const char *dev)
+{
+	if (dev && strchr(dev, '/'))
+		dev = strrchr(dev, '/') + 1;
+	if (dev && !*dev)
+		return usage_error("DEV is the name of an RDMA device, or its path in sysfs");
+	return config_apply(CONFIG_DIR, dev);
+}
+
 static int run(int argc, char **argv, const char *batch, struct printer *out)
 {
 	struct command cmd;
@@ -24,6 +34,9 @@ static int run(int argc, char **argv, const char *batch, struct printer *out)
 	if (!strcmp(argv[0], "sync"))
 		return argc != 2 ? usage_error("sync takes one FILE") :
 				   config_sync(argv[1]);
+	if (!strcmp(argv[0], "apply"))
+		return argc > 2 ? usage_error("apply takes one DEV at most") :
+				  apply(argv[1]);
 
 	status = cmd_parse(argc, argv, &cmd);
 	return status == CMD_DONE ? cmd_run(&cmd, out) : status;

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How tools/rdma-isolate takes lines apart, and which rules it keeps when a file wants
- * others.
+ * How tools/rdma-isolate takes lines apart, which rules it keeps when a file wants
+ * others, and what it makes of the files of a directory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "batch.h"
 #include "config.h"
+#include "units.h"
 
 /* The words of a line, each in brackets, or what is wrong with it */
 static void expect_words(const char *line, const char *want)
@@ -73,17 +77,36 @@ static void too_many_words(void **state)
 
 enum { RULES = 8 };
 
-/* Rules that differ by one letter */
+/* Items that differ by one letter of this argument */
+static void make_items(struct items *items, struct item *item,
+		       unsigned int arg, const char *letters)
+{
+	*items = (struct items) { .n = strlen(letters), .item = item };
+	memset(item, 0, RULES * sizeof(*item));
+	for (; *letters; letters++, item++) {
+		item->id = item - items->item + 1;
+		item->set[arg].given = true;
+		item->set[arg].text[0] = *letters;
+	}
+}
+
+static void expect_letters(const struct items *items, unsigned int arg,
+			   const char *want)
+{
+	char got[RULES + 1] = "";
+	unsigned int i;
+
+	for (i = 0; i < items->n; i++)
+		strncat(got, items->item[i].set[arg].text, 1);
+	assert_string_equal(got, want);
+}
+
+enum { DEV_ARG = 0, RULE_ARG = 1 };
+
 static void make_rules(struct items *rules, struct item *item,
 		       const char *letters)
 {
-	*rules = (struct items) { .n = strlen(letters), .item = item };
-	memset(item, 0, RULES * sizeof(*item));
-	for (; *letters; letters++, item++) {
-		item->id = item - rules->item + 1;
-		item->set[1].given = true;
-		item->set[1].text[0] = *letters;
-	}
+	make_items(rules, item, RULE_ARG, letters);
 }
 
 /* Which stay, and which are added, when now is to become then */
@@ -124,6 +147,187 @@ static void plans(void **state)
 	expect_plan("ab", "aab", "a", "ab");
 }
 
+/* Which are added when rules of a directory join those of now */
+static void expect_missing(const char *now_letters, const char *then_letters,
+			   const char *want)
+{
+	struct item now_item[RULES], then_item[RULES];
+	struct items now, then;
+
+	make_rules(&now, now_item, now_letters);
+	make_rules(&then, then_item, then_letters);
+	rules_missing(&now, &then);
+	expect_letters(&then, RULE_ARG, want);
+	/* and then nothing is */
+	rules_missing(&then, &then);
+	expect_letters(&then, RULE_ARG, "");
+}
+
+static void missing(void **state)
+{
+	(void)state;
+	expect_missing("", "", "");
+	expect_missing("ab", "", "");
+	expect_missing("", "ab", "ab");
+	expect_missing("ab", "ba", "");
+	expect_missing("ab", "cbd", "cd");
+	expect_missing("a", "bab", "b");
+	expect_missing("", "aab", "ab");
+}
+
+static void expect_present(const char *now_letters, const char *then_letters,
+			   const char *dev, const char *want)
+{
+	struct item now_item[RULES], then_item[RULES];
+	struct items now, then;
+
+	make_items(&now, now_item, DEV_ARG, now_letters);
+	make_items(&then, then_item, DEV_ARG, then_letters);
+	devs_present(&now, &then, dev);
+	expect_letters(&then, DEV_ARG, want);
+}
+
+static void present(void **state)
+{
+	(void)state;
+	expect_present("", "ab", NULL, "");
+	expect_present("ab", "", NULL, "");
+	expect_present("bca", "abd", NULL, "ab");
+	expect_present("ab", "ab", "b", "b");
+	expect_present("ab", "ab", "c", "");
+	expect_present("a", "ab", "b", "");
+}
+
+static char dir[32];
+
+static void put(const char *name, const char *text)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	/* mkdtemp() wants six of these at the end */
+	snprintf(dir, sizeof(dir), "/tmp/test_config.%s", "XXXXXX");
+	return !mkdtemp(dir);
+}
+
+static int remove_dir(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command);
+}
+
+static uint64_t dev_number(const struct item *dev, const char *key)
+{
+	unsigned int i;
+
+	for (i = 0; strcmp(dev_set_verb->args[i].key, key); i++)
+		;
+	assert_true(dev->set[i].given);
+	return dev->set[i].number;
+}
+
+/* By name, those that end in .conf; what is said last about a device counts. */
+static void files_of_a_directory(void **state)
+{
+	struct config config;
+
+	(void)state;
+	put("20-b.conf", "# of b\nrule add ulp b class latency\n"
+	    "dev set dev d chunk 8k\n");
+	put("10-a.conf", "rule add ulp a class latency weight 100\n"
+	    "dev set dev d chunk 4k max-rate 1gbit\n"
+	    "dev set dev e mode enable\n");
+	put("30-c.conf~", "nonsense\n");
+	put(".40-d.conf", "nonsense\n");
+	put("50-e", "nonsense\n");
+	put("60-f.conf", "");
+	assert_int_equal(config_read_dir(dir, &config), CMD_DONE);
+	expect_letters(&config.rules, RULE_ARG, "ab");
+	expect_letters(&config.devs, DEV_ARG, "de");
+	assert_int_equal(dev_number(config.devs.item, "chunk"), 8192);
+	assert_int_equal(dev_number(config.devs.item, "max-rate"), 125000000);
+	assert_non_null(strstr(config.rules.item[1].file, "/20-b.conf"));
+	assert_int_equal(config.rules.item[1].line, 2);
+	assert_non_null(strstr(config.devs.item[0].file, "/20-b.conf"));
+	assert_int_equal(config.devs.item[0].line, 3);
+	config_free(&config);
+}
+
+static void nothing_to_do(void **state)
+{
+	(void)state;
+	assert_int_equal(config_apply("/nonexistent", NULL), CMD_DONE);
+	assert_int_equal(config_apply(dir, NULL), CMD_DONE);
+	put("a.conf", "# nothing yet\n\n");
+	assert_int_equal(config_apply(dir, "d"), CMD_DONE);
+}
+
+/* Status and message of a directory; the message begins behind its name. */
+static void expect_refused(int want_status, const char *want)
+{
+	FILE *file = tmpfile();
+	int saved = dup(STDERR_FILENO);
+	char got[512], begin[64];
+	size_t len;
+	int status;
+
+	assert_non_null(file);
+	dup2(fileno(file), STDERR_FILENO);
+	status = config_apply(dir, NULL);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	rewind(file);
+	len = fread(got, 1, sizeof(got) - 1, file);
+	got[len] = 0;
+	fclose(file);
+	snprintf(begin, sizeof(begin), "rdma-isolate: %s/", dir);
+	if (strncmp(got, begin, strlen(begin)) ||
+	    strncmp(got + strlen(begin), want, strlen(want)))
+		fail_msg("\"%s\" is no message of \"%s\"", got, want);
+	assert_int_equal(status, want_status);
+}
+
+/* The kernel is not asked: there is none. */
+static void wrong_files(void **state)
+{
+	char name[64];
+
+	(void)state;
+	put("10-a.conf", "rule add ulp a class latency\n");
+	put("20-b.conf", "\ndev set dev d chunk 1\n");
+	expect_refused(CMD_USAGE, "20-b.conf:2: chunk \"1\": must be "
+		       SIZE_ALLOWED ", 1024 to 1048576; or off\n");
+	put("20-b.conf", "dev set dev d max-rate 9tbit\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: max-rate \"9tbit\": must be ");
+	put("20-b.conf", "dev set dev d max-rates 9\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: unknown word \"max-rates\"");
+	put("20-b.conf", "dev show\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: only dev set and rule add");
+	put("20-b.conf", "dev set dev d mode disable timeout 1s\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: timeout may not stand here");
+	put("20-b.conf", "dev set dev d safe-util 2gbit\n");
+	put("30-c.conf", "# less than before\ndev set dev d max-rate 1gbit\n");
+	expect_refused(CMD_USAGE, "30-c.conf:2: safe-util of d may not be above its max-rate\n");
+	put("30-c.conf", "rule add comm \"a\n");
+	expect_refused(CMD_USAGE, "30-c.conf:1: a \" is missing\n");
+	snprintf(name, sizeof(name), "%s/00-d.conf", dir);
+	assert_int_equal(mkdir(name, 0700), 0);
+	expect_refused(CMD_REFUSED, "00-d.conf: Is a directory\n");
+}
+
 static void same(void **state)
 {
 	struct item a = { }, b = { };
@@ -143,6 +347,9 @@ static void same(void **state)
 	assert_false(item_same(&a, &b));
 }
 
+#define WITH_DIR(test) \
+	cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +357,11 @@ int main(void)
 		cmocka_unit_test(too_many_words),
 		cmocka_unit_test(plans),
 		cmocka_unit_test(same),
+		cmocka_unit_test(missing),
+		cmocka_unit_test(present),
+		WITH_DIR(files_of_a_directory),
+		WITH_DIR(nothing_to_do),
+		WITH_DIR(wrong_files),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
