@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Generate what follows from Documentation/netlink/specs/rdma_isolate.yaml:
-# the uAPI header, the kernel's policies and the tool's words.
+# the uAPI header, the kernel's policies, the tool's words and the reference.
 #
 #   KSRC=... tools/regen.sh [--check]
 #
@@ -92,5 +92,7 @@ for kind in h c; do
 		> "$tmp/out/names_gen.$kind"
 	install_file tools/rdma-isolate/names_gen.$kind
 done
+"$python" "$top/tools/regen_spec.py" rst "$top/$spec" > "$tmp/out/rdma_isolate.rst"
+install_file Documentation/netlink/rdma_isolate.rst
 
 exit $status

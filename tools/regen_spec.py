@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-The two things that the kernel's YNL generator does not do for this project.
+The things that the kernel's YNL generators do not do for this project.
 
   kernel SPEC        the spec as the generator can use it for struct genl_ops,
                      which has one policy for do and dump: the dump's request,
                      which must be a part of the do's, is left out
   names-h, names-c   tables of attributes and enumerators for the rdma-isolate
                      tool, so that its words are those of the spec
+  rst SPEC           the reference of the family; the kernel's leaves out
+                     numbers and limits, and links as Sphinx alone does
 """
 
+import re
 import sys
+import textwrap
 
 import yaml
 
@@ -113,6 +117,137 @@ def names_c(spec):
     return out
 
 
+def numbered(entries, first):
+    """Each with its number: the one after that before it, or its own"""
+    number = first - 1
+    for entry in entries:
+        number = entry.get('value', number + 1)
+        yield number, entry
+
+
+def rst_head(title, line, label=None):
+    target = f'.. _{label}:\n\n' if label else ''
+    return f'\n{target}{title}\n{line * len(title)}\n\n'
+
+
+def rst_entry(term, *lines):
+    """An entry of a list of definitions"""
+    text = '\n'.join(line.strip() for line in lines if line)
+    return f"{term}\n{textwrap.indent(text, '  ')}\n\n"
+
+
+def rst_link(kind, name):
+    return f'`{name} <{kind}-{name}_>`__'
+
+
+def rst_names(part):
+    names = (part or {}).get('attributes', [])
+    return ', '.join(f'``{name}``' for name in names) or 'nothing'
+
+
+def rst_text(text, consts):
+    """A paragraph, with the values of the constants in it"""
+    text = re.sub(r'[\w-]+', lambda word: f'{word[0]} ({consts[word[0]]})'
+                  if word[0] in consts else word[0], text)
+    return textwrap.fill(' '.join(text.split()), 78)
+
+
+def rst_limit(attr, consts):
+    """What the policy says of an attribute"""
+    checks = {key: consts.get(val, val)
+              for key, val in attr.get('checks', {}).items()}
+    if 'enum' in attr:
+        return f"One of {rst_link('enum', attr['enum'])}."
+    if 'nested-attributes' in attr:
+        return f"Holds {rst_link('set', attr['nested-attributes'])}."
+    if 'max-len' in checks:
+        return f"Policy: at most {checks['max-len']} bytes and a NUL."
+    if 'max' in checks:
+        return f"Policy: {checks.get('min', 0)} to {checks['max']}."
+    if 'min' in checks:
+        return f"Policy: {checks['min']} or more."
+    return ''
+
+
+def rst_set(family, attrs, consts):
+    out = rst_head(attrs['name'], '-', 'set-' + attrs['name'])
+    out += f"{attrs['doc'].strip()}\n\nAttributes ``{family}_A_" \
+           f"{c_id(attrs['name']).upper()}_*``:\n\n"
+    for number, attr in numbered(attrs['attributes'], 1):
+        kind = attr['type']
+        if attr.get('multi-attr'):
+            kind += ', any number of them'
+        out += rst_entry(f"``{attr['name']}`` : {number}, {kind}",
+                         rst_text(attr.get('doc', 'Aligns what follows.'),
+                                  consts),
+                         rst_limit(attr, consts))
+    return out
+
+
+def rst_op(family, number, op):
+    out = rst_head(op['name'], '-', 'op-' + op['name'])
+    out += f":Number: {number}, ``{family}_CMD_{c_id(op['name']).upper()}``\n"
+    if 'notify' in op:
+        out += f":Event: of group ``{op['mcgrp']}``, with what " \
+               f"{rst_link('op', op['notify'])} answers\n"
+    else:
+        out += f":Attributes: {rst_link('set', op['attribute-set'])}\n"
+    reply = None
+    for how in 'do', 'dump':
+        if how not in op:
+            continue
+        same = reply and reply == op[how].get('reply')
+        reply = op[how].get('reply')
+        out += f":{how}: takes {rst_names(op[how].get('request'))}; answers " \
+               f"{'the same' if same else rst_names(reply)}\n"
+    return out + '\n' + op['doc'].strip() + '\n'
+
+
+def rst(spec, spdx):
+    family = spec['name'].upper()
+    consts = {const['name']: const['value'] for const in spec['definitions']
+              if const['type'] == 'const'}
+    title = f"Netlink family {spec['name']}"
+    out = f"{spdx.replace('#', '..', 1)}" \
+          '.. Do not edit directly, auto-generated from\n' \
+          '   Documentation/netlink/specs/rdma_isolate.yaml\n' \
+          '   by tools/regen.sh\n\n' \
+          f"{'=' * len(title)}\n{title}\n{'=' * len(title)}\n\n" \
+          f"{spec['doc'].strip()}\n\n" \
+          f"Generic netlink, version {spec['version']}; the constants are in " \
+          f"``{spec['uapi-header']}``.\n\n" \
+          '.. contents::\n   :local:\n   :depth: 2\n'
+
+    out += rst_head('Operations', '=')
+    out += 'A *do* asks for one object, a *dump* for all.\n'
+    for number, op in numbered(spec['operations']['list'], 1):
+        out += rst_op(family, number, op)
+
+    out += rst_head('Attributes', '=')
+    out += 'The text says what the kernel takes. *Policy* is the part of it ' \
+           'that is checked\nbefore the operation looks at anything.\n'
+    for attrs in spec['attribute-sets']:
+        out += rst_set(family, attrs, consts)
+
+    out += rst_head('Enumerations', '=')
+    for enum in spec['definitions']:
+        if enum['type'] != 'enum':
+            continue
+        prefix = c_id(enum['name-prefix']).upper()
+        out += rst_head(enum['name'], '-', 'enum-' + enum['name'])
+        out += f"{enum['doc'].strip().capitalize()}: ``{prefix}*``.\n\n"
+        for number, entry in numbered(enum['entries'], 0):
+            out += rst_entry(f"``{entry['name']}`` : {number}", entry['doc'])
+
+    out += rst_head('Constants', '=')
+    for const in spec['definitions']:
+        if const['type'] == 'const':
+            out += rst_entry(f"``{const['name']}`` : {const['value']}, "
+                             f"``{family}_{c_id(const['name']).upper()}``",
+                             const['doc'])
+    return re.sub('\n{3,}', '\n\n', out).strip('\n') + '\n'
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -126,6 +261,8 @@ def main():
         print(names_h(spec), end='')
     elif sys.argv[1] == 'names-c':
         print(names_c(spec), end='')
+    elif sys.argv[1] == 'rst':
+        print(rst(spec, spdx), end='')
     else:
         sys.exit(__doc__)
 
