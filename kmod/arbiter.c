@@ -582,7 +582,7 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 		a->vnow = max(a->vnow, gd->vtime);
 	set_vtime(a, gd, gd->vtime + cost * RISO_WEIGHT_DEFAULT / g->weight);
 	g->used_ns += cost;
-	riso_pressure_take(&a->hold, g->id, now);
+	riso_pressure_take(&a->hold, &g->pressure, g->id, cost);
 
 	gd->turn += wire;
 	gd->turn_ops += ops;

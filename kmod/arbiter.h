@@ -121,7 +121,7 @@ struct riso_group_info {
  * @full_ns: time that these took
  * @ceiling: what a full device was seen to deliver, U64_MAX when not known
  * @ceiling_ns: since when that holds
- * @hold: who has the device, and who waits
+ * @hold: who waits
  */
 struct riso_arb {
 	struct rb_root_cached tree;

@@ -2,12 +2,12 @@
 /*
  * Who waits, what for and behind whom.
  *
- * Owns the sums of the time that each group waited: in all, by reason, and by the
- * group that had the device meanwhile, which is the one that posted last in that
- * direction. The sums by reason and by group are exact and add up to the time that
- * the group stood in line; only the table of groups is short, and where more than
- * RISO_VISITS groups wait at once, each looks only now and then who has the device.
- * So the cost of a post does not grow with the number of groups.
+ * Owns the sums of the time that each group waited, in all and by reason, and of
+ * the device time that other groups used while it stood in line. The latter is in
+ * the currency that shares are counted in, not in time that went by: whoever posts
+ * little is no cause, however late what comes next. The table of groups is short,
+ * and where more than RISO_VISITS groups wait at once, a post is put down to some
+ * of them in turn, for all: so the cost of a post does not grow with their number.
  *
  * A group waits while it has something held and none of its flows is posting, or
  * while another of its flows stands in line. It waits for its turn while a flow of
@@ -24,7 +24,7 @@
 
 #include "pressure.h"
 
-/* Groups that are looked at when the device changes hands. */
+/* Groups in line that a post is put down to. */
 enum { RISO_VISITS = 8 };
 
 /* exp(-2s/10s), exp(-2s/60s) and exp(-2s/300s), in units of 1/FIXED_1 */
@@ -111,14 +111,6 @@ static void blame(struct riso_pressure *p, u32 group, u64 ns)
 	least->ns = ns;
 }
 
-static void settle(struct riso_hold *h, struct riso_wait *w, u64 now)
-{
-	u64 ns = lap(&w->blamed_ns, now);
-
-	if (h->group)
-		blame(w->p, h->group, ns);
-}
-
 /**
  * riso_pressure_begin - a group begins to stand in line
  * @h: of the arbiter
@@ -132,8 +124,8 @@ void riso_pressure_begin(struct riso_hold *h, struct riso_wait *w)
 	w->p->ready++;
 	advance(h, now);
 	memcpy(w->mark, h->spent, sizeof(w->mark));
-	w->blamed_ns = now;
 	list_add_tail(&w->node, &h->waiting);
+	h->waits++;
 }
 
 /**
@@ -146,6 +138,7 @@ void riso_pressure_end(struct riso_hold *h, struct riso_wait *w)
 	riso_pressure_sync(h, w, ktime_get_ns());
 	w->p->ready--;
 	list_del(&w->node);
+	h->waits--;
 }
 
 /**
@@ -163,7 +156,6 @@ void riso_pressure_sync(struct riso_hold *h, struct riso_wait *w, u64 now)
 	for (i = 0; i < RISO_WHYS; i++)
 		w->p->why_ns[i] += h->spent[i] - w->mark[i];
 	memcpy(w->mark, h->spent, sizeof(w->mark));
-	settle(h, w, now);
 }
 
 /**
@@ -181,27 +173,29 @@ void riso_pressure_why(struct riso_hold *h, enum riso_why why, u64 now)
 }
 
 /**
- * riso_pressure_take - a group posts, and has the device until another does
+ * riso_pressure_take - a group posts, while others stand in line
  * @h: of the arbiter
- * @group: id of the group
- * @now: time, ns
+ * @p: of the group
+ * @group: its id
+ * @cost: device time of what it posts, ns
  */
-void riso_pressure_take(struct riso_hold *h, u32 group, u64 now)
+void riso_pressure_take(struct riso_hold *h, const struct riso_pressure *p,
+			u32 group, u64 cost)
 {
+	u32 visits = min_t(u32, h->waits, RISO_VISITS);
 	struct riso_wait *w, *tmp;
-	int visits = RISO_VISITS;
 	LIST_HEAD(seen);
 
-	if (h->group == group)
-		return;
+	if (h->waits > RISO_VISITS)
+		cost = cost * h->waits / RISO_VISITS;
 	list_for_each_entry_safe(w, tmp, &h->waiting, node) {
 		if (!visits--)
 			break;
-		settle(h, w, now);
+		if (w->p != p)
+			blame(w->p, group, cost);
 		list_move_tail(&w->node, &seen);
 	}
 	list_splice_tail(&seen, &h->waiting);
-	h->group = group;
 }
 
 /**

@@ -32,16 +32,16 @@ enum riso_why {
 };
 
 /**
- * struct riso_hold - who has an arbiter's direction of the device
+ * struct riso_hold - who waits for an arbiter
  * @waiting: places of groups that wait, the one looked at longest ago first
- * @group: id of the group that posted last, 0 before the first
+ * @waits: how many
  * @why: what keeps the arbiter from posting
  * @why_ns: since when, or since it was added to @spent last
  * @spent: time that each was the reason, sum
  */
 struct riso_hold {
 	struct list_head waiting;
-	u32 group;
+	u32 waits;
 	enum riso_why why;
 	u64 why_ns;
 	u64 spent[RISO_WHYS];
@@ -51,20 +51,18 @@ struct riso_hold {
  * struct riso_wait - a group waits for its turn in one direction
  * @node: in &riso_hold.waiting while it does
  * @p: the group's sums
- * @blamed_ns: up to when the time was put down to those who had the device
  * @mark: &riso_hold.spent at the begin, or when it was added to @p last
  */
 struct riso_wait {
 	struct list_head node;
 	struct riso_pressure *p;
-	u64 blamed_ns;
 	u64 mark[RISO_WHYS];
 };
 
 /**
- * struct riso_behind - how long a group waited behind another, or itself
- * @group: id of that group, 0 for none
- * @ns: how long
+ * struct riso_behind - what another group used while a group stood in line
+ * @group: id of the other group, 0 for none
+ * @ns: device time
  */
 struct riso_behind {
 	u32 group;
@@ -80,8 +78,8 @@ struct riso_behind {
  * @stall_ns: time in which it had something to post and did not
  * @own_ns: that part of it in which nothing but its own limits kept it
  * @why_ns: time for each reason while it was its turn or others', of all directions
- * @behind: whom it waited for longest
- * @others_ns: time behind those that had to leave @behind
+ * @behind: who used most meanwhile
+ * @others_ns: what those used that had to leave @behind
  * @averaged_ns: @stall_ns at the last average
  * @avg: shares of time, as calc_load() keeps them
  */
@@ -127,7 +125,8 @@ void riso_pressure_serve(struct riso_pressure *p, bool begin, u64 now);
 void riso_pressure_begin(struct riso_hold *h, struct riso_wait *w);
 void riso_pressure_end(struct riso_hold *h, struct riso_wait *w);
 void riso_pressure_why(struct riso_hold *h, enum riso_why why, u64 now);
-void riso_pressure_take(struct riso_hold *h, u32 group, u64 now);
+void riso_pressure_take(struct riso_hold *h, const struct riso_pressure *p,
+			u32 group, u64 cost);
 void riso_pressure_sync(struct riso_hold *h, struct riso_wait *w, u64 now);
 void riso_pressure_average(struct riso_pressure *p, u64 period, u64 now);
 void riso_pressure_info(struct riso_pressure *p, u64 now,

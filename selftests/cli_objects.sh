@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
 
-require rdma rdma-isolate jq ibv_rc_pingpong nvme rperf
+require rdma rdma-isolate jq ibv_rc_pingpong nvme rping
 need_module rdma_rxe nvme-rdma nvmet-rdma
 trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
 
@@ -111,26 +111,24 @@ has_flow()
 
 has_connection()
 {
-	shows 'map(select(.comm == "rperf" and .qp_state == "RTS")) | length == 2' \
+	shows 'map(select(.comm == "rping" and .qp_state == "RTS")) | length == 2' \
 		flow show >/dev/null
 }
 
 # rdma_cm leaves the timer at the longest delay.
 slow_timer()
 {
-	local pid status
+	local status
 
 	shows 'any(.check == "rnr-timer" and .verdict == "ok")' doctor || return
-	rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 1000 \
-		--interval 100000 >/dev/null &
-	pid=$!
+	rping -s -a 10.0.0.2 >/dev/null 2>&1 &
+	rping -c -I 10.0.0.1 -a 10.0.0.2 >/dev/null 2>&1 &
 	busywait 20 has_connection
 	shows 'map(select(.check == "rnr-timer")) | .[0].verdict == "hint" and
 		(.[0].found | startswith("2 queue pairs"))' doctor &&
-	shows 'map(select(.comm == "rperf").rnr_timer) == [0, 0]' flow show
+	shows 'map(select(.comm == "rping").rnr_timer) == [0, 0]' flow show
 	status=$?
-	kill "$pid"
-	wait "$pid" 2>/dev/null
+	pkill rping
 	return $status
 }
 

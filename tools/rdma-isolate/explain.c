@@ -246,7 +246,7 @@ static void show_cause(const struct explain *e, uint32_t group, uint64_t ns,
 	print_item_end(out);
 }
 
-/* Of the time in line: how long behind its own, and who else had the device. */
+/* Who used the device while it stood in line. */
 static void show_causes(const struct nlattr * const *attrs,
 			const struct nlmsghdr *nlh, void *data)
 {
@@ -256,8 +256,7 @@ static void show_causes(const struct nlattr * const *attrs,
 	struct printer *out = e->call->out;
 	uint64_t sum = others ? mnl_attr_get_u64(others) : 0;
 	struct behind behind;
-	uint64_t itself = 0;
-	unsigned int i, n;
+	unsigned int i;
 
 	begin(e);
 	print_number(out, "group", "group", FMT_COUNT, NULL, e->group);
@@ -265,17 +264,10 @@ static void show_causes(const struct nlattr * const *attrs,
 	print_fields(out, &name_set_group, wait_fields, attrs);
 	behind_read(nlh, &behind);
 	for (i = 0; i < behind.n; i++)
-		*(behind.of[i].group == e->group ? &itself : &sum) +=
-			behind.of[i].ns;
-	print_number(out, "itself", "itself_ns", FMT_TIME, NULL, itself);
-	print_number(out, "others", "others_ns", FMT_TIME, NULL, sum);
+		sum += behind.of[i].ns;
 	print_list_begin(out, "behind");
-	for (i = 0, n = 0; i < behind.n && n < CAUSES; i++) {
-		if (behind.of[i].group == e->group || !behind.of[i].ns)
-			continue;
+	for (i = 0; i < behind.n && i < CAUSES && behind.of[i].ns; i++)
 		show_cause(e, behind.of[i].group, behind.of[i].ns, sum);
-		n++;
-	}
 	print_list_end(out);
 }
 
