@@ -42,7 +42,8 @@ runs()
 	command=${command//mlx5_0/rxe1}
 	command=${command/ id 3/ id $(first group id)}
 	command=${command/ qpn 17/ qpn $(first flow qpn)}
-	timeout 20 bash -c "set -o pipefail; $command" >"$dir/out" 2>&1
+	timeout 20 bash -c "cd $dir && set -o pipefail; $command" \
+		>"$dir/out" 2>&1
 	status=$?
 	# what is shown until it is interrupted
 	[[ $command != *monitor* ]] || [ "$status" -ne 124 ] || return 0
@@ -55,6 +56,8 @@ runs()
 }
 
 dir=$(mktemp -d)
+# as make install does
+mkdir -p /etc/rdma-isolate.d
 load_module && setup_rxe && start_nvmet riso0 10.0.0.2 &&
 	connect_nvme riso0 10.0.0.2 10.0.0.1 >/dev/null || skip_all "no target"
 mapfile -t lines < <(commands)
