@@ -202,7 +202,7 @@ static int read_message(struct nl *nl, const struct name_set *set,
 		return refusal->error;
 	case NLMSG_DONE:
 		if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
-			error("the list changed while it was read: what came or went meanwhile may be missing");
+			error("the list changed while it was read, changes may be missing");
 		if (mnl_nlmsg_get_payload_len(nlh) < sizeof(int) ||
 		    refusal->error >= 0)
 			return 0;
