@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The scripts of tools/bpftrace beside NVMe-oF reads and writes that are split:
+# The scripts of tools/bpftrace beside NVMe-oF writes and reads that are split:
 # what each adds up from the tracepoints is what the counters say.
 #
 # All of them watch the same traffic: an event runs the programs of all, one
@@ -160,12 +160,13 @@ enable()
 	busywait 30 latency_flow >/dev/null
 }
 
-# The target sends what is read, and fetches what is written.
+# The target sends what is read, and fetches what is written. Writes come first:
+# udev looks at a disk that was written to.
 traffic()
 {
-	dd if="$disk" of=/dev/null bs=1M count="$MEGABYTES" iflag=direct \
-		status=none &&
 	dd if=/dev/zero of="$disk" bs=1M count="$MEGABYTES" oflag=direct \
+		status=none &&
+	dd if="$disk" of=/dev/null bs=1M count="$MEGABYTES" iflag=direct \
 		status=none
 }
 
@@ -243,7 +244,7 @@ done
 start=$(date +%s%N)
 ktap_test_result "a device that paces" enable
 counters before
-ktap_test_result "reads and writes" traffic
+ktap_test_result "writes and reads" traffic
 ktap_test_result "riso_pacing: flows are shown live" shows_flows
 counters after
 stop_scripts
