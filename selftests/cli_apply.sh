@@ -1,0 +1,298 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Settings that come at boot: rdma-isolate apply reads /etc/rdma-isolate.d, and udev
+# asks for the units that run it, when the module comes and when a device does. A
+# second time changes nothing, what the operator has added stays, and with anything
+# wrong in any file nothing changes at all.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
+
+require rdma rdma-isolate jq setpriv systemd-escape
+need_module rdma_rxe
+boot=$(dirname "$(realpath "$0")")/../tools/boot
+[ -e "$boot/rdma-isolate@.service" ] || skip_all "no tools/boot beside the tests"
+! is_loaded rdma_isolate || skip_all "the module is loaded"
+conf=/etc/rdma-isolate.d
+dir=$(mktemp -d)
+trap clean_up EXIT
+
+clean_up()
+{
+	[ ! -e /sys/class/infiniband/riso-3 ] || rdma dev set riso-3 name rxe3
+	teardown_all
+	umount "$conf"
+	rm -rf "$dir" /run/udev/rules.d/90-rdma-isolate.rules
+	[ -z "$udev" ] || udevadm control --reload
+}
+
+# file NAME LINE...
+file()
+{
+	local name=$1
+	shift
+
+	printf '%s\n' "$@" >"$conf/$name"
+}
+
+# Without systemd nobody does what udev asks for, so this does, with what the unit
+# allows: start UNIT [PATH]
+start()
+{
+	local unit=$1 path=${2:-} words
+
+	words=$(sed -n 's/^ExecStart=//p' "$boot/$unit")
+	# shellcheck disable=SC2086 # words
+	setpriv --no-new-privs --bounding-set=-all,+net_admin \
+		${words//%f/"$path"}
+}
+
+# wanted UNIT PATH: does udev ask for this unit when it sees this
+wanted()
+{
+	local wants
+
+	[ -n "$udev" ] || return 0
+	udevadm settle
+	wants=$(udevadm info -q property -p "$2")
+	grep -Eq "^SYSTEMD_WANTS=(.* )?$1( |$)" <<<"$wants" &&
+	grep -q '^TAGS=.*:systemd:' <<<"$wants" && return
+	ktap_print_msg "$wants"
+	return 1
+}
+
+# device_comes DEV: as udev and systemd see it; the instance is made of its path
+device_comes()
+{
+	local path instance
+
+	path=$(realpath "/sys/class/infiniband/$1") &&
+	instance=$(systemd-escape -p "$path") &&
+	wanted rdma-isolate@.service "$path" &&
+	start rdma-isolate@.service "/$(systemd-escape -u "$instance")"
+}
+
+rules_are()
+{
+	local is
+
+	is=$(rdma-isolate -j rule show | jq -r 'map(.ulp // .comm) | join(" ")')
+	[ "$is" = "$*" ] && return
+	ktap_print_msg "rules: $is"
+	return 1
+}
+
+# state NAME: all that can be set, and the ids of the rules
+state()
+{
+	{ rdma-isolate dump && rdma-isolate rule show; } >"$dir/$1"
+}
+
+# is_still NAME
+is_still()
+{
+	state now && diff "$dir/$1" "$dir/now" >"$dir/diff" && return
+	while read -r line; do
+		ktap_print_msg "$line"
+	done <"$dir/diff"
+	return 1
+}
+
+first_files()
+{
+	file 20-more.conf "# what comes last about a setting counts" \
+		"rule add comm two class latency" \
+		"dev set dev rxe0 chunk 8k" \
+		"dev set dev rxe2 max-rate 200mbit mode observe" \
+		"dev set dev riso-3 chunk 16k"
+	file 10-site.conf "rule add ulp one class bandwidth weight 300" \
+		"dev set dev rxe0 chunk 16k max-rate 400mbit mode observe" \
+		"dev set dev rxe1 chunk 16k" \
+		"rule add ulp one class bandwidth weight 300"
+	file 30-not-this.conf.old "nonsense"
+}
+
+module_comes()
+{
+	load_module && wanted rdma-isolate.service /sys/module/rdma_isolate &&
+	start rdma-isolate.service &&
+	shows '.[0] | .chunk_bytes == 8192 and .max_rate == 50000000 and
+		.state == "observe" and .calibrated' dev show dev rxe0 &&
+	shows '.[0] | .chunk_bytes == 16384 and .state == "idle" and
+		(.calibrated | not)' dev show dev rxe1 &&
+	rules_are one two
+}
+
+twice()
+{
+	state before && rdma-isolate apply && is_still before &&
+	rdma-isolate apply rxe0 && is_still before
+}
+
+one_device()
+{
+	rdma-isolate dev set dev rxe0 chunk 4k &&
+	rdma-isolate dev set dev rxe1 chunk 4k &&
+	rdma-isolate apply rxe1 &&
+	shows '.[0].chunk_bytes == 16384' dev show dev rxe1 &&
+	shows '.[0].chunk_bytes == 4096' dev show dev rxe0 &&
+	rdma-isolate apply rxe9 &&
+	shows '.[0].chunk_bytes == 4096' dev show dev rxe0
+}
+
+# Rules and settings that no file names stay; a rule that one names comes back.
+operators_own()
+{
+	local id
+
+	id=$(rdma-isolate -j rule show | jq '.[0].id')
+	rdma-isolate rule add ulp mine class latency >/dev/null &&
+	rdma-isolate rule delete id "$id" &&
+	rdma-isolate dev set dev rxe0 token 8k &&
+	rdma-isolate apply && rules_are two mine one &&
+	shows '.[0] | .token_bytes == 8192 and .chunk_bytes == 8192' \
+		dev show dev rxe0
+}
+
+device_appears()
+{
+	setup_rxe_pair 1 && device_comes rxe2 &&
+	shows '.[0] | .max_rate == 25000000 and .state == "observe"' \
+		dev show dev rxe2 &&
+	shows '.[0].chunk_bytes == 4096' dev show dev rxe3
+}
+
+device_comes_back()
+{
+	rdma link delete rxe2 &&
+	rdma link add rxe2 type rxe netdev veth2 && device_comes rxe2 &&
+	shows '.[0] | .max_rate == 25000000 and .state == "observe"' \
+		dev show dev rxe2
+}
+
+# A dash is no dash any more in the name of a unit.
+another_name()
+{
+	rdma dev set rxe3 name riso-3 && device_comes riso-3 &&
+	shows '.[0].chunk_bytes == 16384' dev show dev riso-3 &&
+	rdma dev set riso-3 name rxe3
+}
+
+# The number is the same, but now somebody has said so.
+a_guess_is_no_setting()
+{
+	local rate
+
+	rate=$(rdma-isolate -j dev show dev rxe1 | jq '.[0].max_rate')
+	file 40-rate.conf "dev set dev rxe1 max-rate ${rate}B/s"
+	rdma-isolate apply && shows '.[0].calibrated' dev show dev rxe1
+}
+
+# Of devices that appear at once none adds what another has.
+all_at_once()
+{
+	local pids=() i
+
+	for i in {1..20}; do
+		echo "rule add ulp many$i class latency"
+	done >"$conf/50-many.conf"
+	for i in {1..8}; do
+		rdma-isolate apply &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		wait "$i" || return
+	done
+	shows 'map(select(.ulp // "" | startswith("many"))) | length == 20' \
+		rule show
+}
+
+# wrong STATUS TEXT LINE...: these in the last file are refused with this, those of
+# the others are not applied, and nothing changes
+wrong()
+{
+	local want=$1 text=$2 status
+	shift 2
+
+	rm "$conf"/*
+	file 10-good.conf "rule add ulp good class latency" \
+		"dev set dev rxe0 chunk 32k"
+	file 20-bad.conf "$@"
+	state before
+	refused "$want" "$conf/20-bad.conf:$text" apply
+	status=$?
+	is_still before && return $status
+}
+
+too_many_rules()
+{
+	local i lines=() room
+
+	room=$((1024 - $(rdma-isolate -j rule show | jq length)))
+	for ((i = 1; i <= room; i++)); do
+		lines+=("rule add ulp x$i class latency")
+	done
+	# one of the other file is before
+	wrong 1 "$room: there may be 1024 rules at most" "${lines[@]}"
+}
+
+a_directory()
+{
+	rm "$conf"/*
+	mkdir "$conf/99-dir.conf" &&
+	refused 1 "$conf/99-dir.conf: Is a directory" apply
+}
+
+completes()
+{
+	rdma-isolate complete apply | grep -qx rxe1
+}
+
+mkdir -p "$conf" && mount -t tmpfs -o mode=755 riso-apply "$conf" || {
+	trap - EXIT
+	skip_all "no file system for $conf"
+}
+udev=
+! udevadm control --ping --timeout=10 2>/dev/null || udev=1
+if [ -n "$udev" ]; then
+	mkdir -p /run/udev/rules.d
+	cp "$boot/90-rdma-isolate.rules" /run/udev/rules.d/
+	udevadm control --reload
+fi
+setup_rxe || skip_all "no rxe devices"
+ktap_print_header
+ktap_set_plan 21
+if [ -n "$udev" ]; then
+	ktap_test_pass "udev is there"
+else
+	ktap_test_skip "udev is there: what it would ask for is started unasked"
+fi
+check "no file, nothing to do" rdma-isolate apply
+first_files
+check "the module is missing" refused 1 "modprobe" apply
+check "the module comes" module_comes
+check "a second time" twice
+check "one device" one_device
+check "what the operator has set stays" operators_own
+check "a device appears" device_appears
+check "a device comes back" device_comes_back
+check "a device gets another name" another_name
+check "a guess is no setting" a_guess_is_no_setting
+check "eight at once" all_at_once
+check "completion" completes
+check "an unknown word" wrong 2 "2: unknown word \"chunks\"" \
+	"dev set dev rxe0 chunk 4k" "dev set dev rxe0 chunks 4k"
+check "out of range, for a device that is not there" wrong 2 \
+	"1: chunk \"1\": must be" "dev set dev rxe9 chunk 1"
+check "half a quotation" wrong 2 '1: a " is missing' \
+	'rule add comm "x class latency'
+check "no setting" wrong 2 "3: only dev set and rule add may stand here" "" "" \
+	"dev show"
+check "settings that are at odds" wrong 2 "1: safe-util of rxe9 may not be above" \
+	"dev set dev rxe9 max-rate 100mbit safe-util 200mbit"
+check "a setting that the kernel refuses" wrong 1 "2: safe-util may not be above" \
+	"rule add ulp bad class latency" "dev set dev rxe0 safe-util 1tbit chunk 8k"
+check "a rule that the kernel refuses" too_many_rules
+check "a directory" a_directory
+ktap_finished
