@@ -30,6 +30,7 @@
 #include "flow.h"
 #include "hook.h"
 #include "netlink.h"
+#include "sysfs.h"
 #include "trace.h"
 
 enum {
@@ -87,6 +88,11 @@ struct riso_dev *riso_dev_get_next(u32 index)
 		kref_get(&rd->ref);
 	mutex_unlock(&devs_lock);
 	return rd;
+}
+
+struct riso_dev *riso_dev_of(struct ib_device *ibdev)
+{
+	return ib_get_client_data(ibdev, &riso_client);
 }
 
 void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info)
@@ -538,16 +544,23 @@ static int add_one(struct ib_device *ibdev)
 	if (err)
 		goto err_percpu;
 	get_device(&ibdev->dev);
-	mutex_lock(&devs_lock);
-	err = xa_err(xa_store(&devs, rd->index, rd, GFP_KERNEL));
-	mutex_unlock(&devs_lock);
+	/* Its files and the table let others change it: what can fail comes before. */
+	err = xa_reserve(&devs, rd->index, GFP_KERNEL);
 	if (err)
 		goto err_hook;
 	ib_set_client_data(ibdev, &riso_client, rd);
+	err = riso_sysfs_add(rd);
+	if (err)
+		goto err_reserve;
+	mutex_lock(&devs_lock);
+	xa_store(&devs, rd->index, rd, GFP_KERNEL);
+	mutex_unlock(&devs_lock);
 	riso_nl_changed();
 	riso_nl_dev_event(rd);
 	return 0;
 
+err_reserve:
+	xa_release(&devs, rd->index);
 err_hook:
 	put_device(&ibdev->dev);
 	riso_hook_detach(rd);
@@ -564,6 +577,8 @@ static void remove_one(struct ib_device *ibdev, void *data)
 	struct riso_dev *rd = data;
 	bool draining;
 
+	/* Now, as an orphan outlives its ib_device; and not under control: stores take it. */
+	riso_sysfs_remove(rd);
 	mutex_lock(&control);
 	rd->removing = true;
 	if (rd->state == RISO_STATE_OBSERVE || rd->state == RISO_STATE_ENFORCE)

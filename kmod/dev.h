@@ -258,6 +258,15 @@ struct riso_dev *riso_dev_get_next(u32 index);
 void riso_dev_put(struct riso_dev *rd);
 
 /**
+ * riso_dev_of - a device that somebody holds anyway
+ * @ibdev: its ib_device
+ *
+ * Context: any, between its addition and its removal.
+ * Return: the device.
+ */
+struct riso_dev *riso_dev_of(struct ib_device *ibdev);
+
+/**
  * riso_dev_set - change the settings of a device, all or nothing
  * @rd: the device
  * @chg: what to change

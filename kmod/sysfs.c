@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Settings of a device as files: /sys/class/infiniband/DEV/rdma_isolate/, which
+ * Documentation/ABI/sysfs-class-infiniband-rdma_isolate describes.
+ *
+ * Owns the attribute group. Text is translated here, nothing is decided: ranges
+ * belong to riso_dev_set(), as for netlink.
+ *
+ * Files are read and written in process context. sysfs holds a reference to a file
+ * while one of the functions below runs for it, and that is outside of all our
+ * locks: a store takes the control mutex of dev.c inside, and the group is removed,
+ * which waits for those that run, with none of our locks held. So a device that
+ * still has its files has its &struct riso_dev, too.
+ */
+
+#include <linux/capability.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <rdma/ib_verbs.h>
+
+#include "dev.h"
+#include "sysfs.h"
+
+/* By &enum riso_state. */
+static const char * const states[] = {
+	[RISO_STATE_IDLE] = "idle",
+	[RISO_STATE_OBSERVE] = "observe",
+	[RISO_STATE_ENFORCE] = "enforce",
+	[RISO_STATE_DRAINING] = "draining",
+	[RISO_STATE_GONE] = "gone",
+};
+
+/* What somebody asked for, by the state that came of it. */
+static const char * const modes[] = {
+	[RISO_STATE_IDLE] = "disable",
+	[RISO_STATE_OBSERVE] = "observe",
+	[RISO_STATE_ENFORCE] = "enable",
+	[RISO_STATE_DRAINING] = "disable",
+	[RISO_STATE_GONE] = "disable",
+};
+
+/**
+ * struct setting - a number of &struct riso_cfg
+ * @attr: its file
+ * @bit: RISO_SET_* of it
+ * @offset: where it is
+ * @wide: it is a u64, else a u32
+ * @automatic: it may be RISO_AUTO
+ */
+struct setting {
+	struct device_attribute attr;
+	u32 bit;
+	size_t offset;
+	bool wide;
+	bool automatic;
+};
+
+static struct riso_dev *dev_of(struct device *dev)
+{
+	return riso_dev_of(rdma_device_to_ibdev(dev));
+}
+
+/* What is written has to be text, all of it: the parsers stop at a NUL. */
+static int check_write(const char *buf, size_t count)
+{
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	return strlen(buf) == count ? 0 : -EINVAL;
+}
+
+static ssize_t state_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	struct riso_dev_info info;
+
+	riso_dev_info(dev_of(dev), &info);
+	return sysfs_emit(buf, "%s\n", states[info.state]);
+}
+
+static DEVICE_ATTR_RO(state);
+
+static ssize_t enabled_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	struct riso_dev_info info;
+
+	riso_dev_info(dev_of(dev), &info);
+	return sysfs_emit(buf, "%s\n", modes[info.state]);
+}
+
+static ssize_t enabled_store(struct device *dev, struct device_attribute *attr,
+			     const char *buf, size_t count)
+{
+	struct riso_change chg = { .mask = RISO_SET_MODE };
+	int err = check_write(buf, count);
+	int mode;
+
+	if (err)
+		return err;
+	/* The first three are the states that can be asked for. */
+	mode = __sysfs_match_string(modes, RISO_STATE_DRAINING, buf);
+	if (mode < 0)
+		return mode;
+	chg.mode = mode;
+	err = riso_dev_set(dev_of(dev), &chg, NULL);
+	return err ?: count;
+}
+
+static DEVICE_ATTR_RW(enabled);
+
+static ssize_t setting_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	struct setting *s = container_of(attr, struct setting, attr);
+	struct riso_dev_info info;
+	void *val = (void *)&info.cfg + s->offset;
+
+	riso_dev_info(dev_of(dev), &info);
+	if (s->wide)
+		return sysfs_emit(buf, "%llu\n", *(u64 *)val);
+	if (s->automatic && *(u32 *)val == RISO_AUTO)
+		return sysfs_emit(buf, "auto\n");
+	return sysfs_emit(buf, "%u\n", *(u32 *)val);
+}
+
+static ssize_t setting_store(struct device *dev, struct device_attribute *attr,
+			     const char *buf, size_t count)
+{
+	struct setting *s = container_of(attr, struct setting, attr);
+	struct riso_change chg = { .mask = s->bit };
+	void *val = (void *)&chg.cfg + s->offset;
+	int err = check_write(buf, count);
+
+	if (err)
+		return err;
+	if (s->automatic && sysfs_streq(buf, "auto")) {
+		*(u32 *)val = RISO_AUTO;
+	} else {
+		err = s->wide ? kstrtou64(buf, 10, val) : kstrtou32(buf, 10, val);
+		/* The number that stands for auto is none. */
+		if (!err && s->automatic && *(u32 *)val == RISO_AUTO)
+			err = -ERANGE;
+	}
+	err = err ?: riso_dev_set(dev_of(dev), &chg, NULL);
+	return err ?: count;
+}
+
+#define SETTING(name, set, is_wide, may_auto)				\
+static struct setting name = {						\
+	.attr = __ATTR(name, 0644, setting_show, setting_store),	\
+	.bit = set,							\
+	.offset = offsetof(struct riso_cfg, name),			\
+	.wide = is_wide,						\
+	.automatic = may_auto,						\
+}
+
+SETTING(safe_util, RISO_SET_SAFE_UTIL, true, false);
+SETTING(max_rate, RISO_SET_MAX_RATE, true, false);
+SETTING(max_ops, RISO_SET_MAX_OPS, true, false);
+SETTING(chunk_bytes, RISO_SET_CHUNK, false, false);
+SETTING(token_bytes, RISO_SET_TOKEN_BYTES, false, true);
+SETTING(token_ops, RISO_SET_TOKEN_OPS, false, true);
+SETTING(inflight_bytes, RISO_SET_INFLIGHT, false, true);
+
+static struct attribute *attrs[] = {
+	&dev_attr_enabled.attr,
+	&dev_attr_state.attr,
+	&safe_util.attr.attr,
+	&max_rate.attr.attr,
+	&max_ops.attr.attr,
+	&chunk_bytes.attr.attr,
+	&token_bytes.attr.attr,
+	&token_ops.attr.attr,
+	&inflight_bytes.attr.attr,
+	NULL,
+};
+
+static const struct attribute_group group = {
+	.name = KBUILD_MODNAME,
+	.attrs = attrs,
+};
+
+/**
+ * riso_sysfs_add - show the files of a device
+ * @rd: a device that riso_dev_of() finds
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int riso_sysfs_add(struct riso_dev *rd)
+{
+	return sysfs_create_group(&rd->ibdev->dev.kobj, &group);
+}
+
+/**
+ * riso_sysfs_remove - take the files of a device away
+ * @rd: a device that has them
+ *
+ * Returns when nobody reads or writes one any more.
+ *
+ * Context: may sleep, under no lock of ours.
+ */
+void riso_sysfs_remove(struct riso_dev *rd)
+{
+	sysfs_remove_group(&rd->ibdev->dev.kobj, &group);
+}

@@ -1,0 +1,379 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The files of a device, /sys/class/infiniband/DEV/rdma_isolate/: they say what
+# rdma-isolate says, set what it sets, refuse what it refuses, and are there for as
+# long as the device and the module are.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
+
+require rdma rdma-isolate jq setpriv unshare
+need_module rdma_rxe
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
+export LC_ALL=C
+
+# named as the attributes of netlink
+NUMBERS="safe_util max_rate max_ops chunk_bytes token_bytes token_ops inflight_bytes"
+
+group_of()
+{
+	echo "/sys/class/infiniband/$1/rdma_isolate"
+}
+
+file_of()
+{
+	echo "$(group_of rxe0)/$1"
+}
+
+# is FILE TEXT
+is()
+{
+	local text
+
+	text=$(cat "$(file_of "$1")")
+	[ "$text" = "$2" ] && return
+	ktap_print_msg "$1: $text, not $2"
+	return 1
+}
+
+# netlink_is ATTRIBUTE TEXT: what the tool says
+netlink_is()
+{
+	shows ".[0].$1 | tostring == \"$2\"" dev show dev rxe0
+}
+
+agrees()
+{
+	local file text
+
+	for file in state $NUMBERS; do
+		text=$(cat "$(file_of "$file")") &&
+		netlink_is "$file" "$text" || return
+	done
+	[ "$(find "$(group_of rxe0)" -type f | wc -l)" -eq 9 ]
+}
+
+# both_ways FILE KEY WORDS NUMBER OTHER: set by the file and by the tool, each time
+# another number before
+both_ways()
+{
+	local file=$1 key=$2 words=$3 number=$4 other=$5
+
+	echo "$other" >"$(file_of "$file")" && netlink_is "$file" "$other" &&
+	echo "$number" >"$(file_of "$file")" && is "$file" "$number" &&
+	netlink_is "$file" "$number" &&
+	echo "$other" >"$(file_of "$file")" &&
+	rdma-isolate dev set dev rxe0 "$key" "$words" &&
+	is "$file" "$number" && agrees
+}
+
+# mode_both_ways MODE STATE
+mode_both_ways()
+{
+	echo "$1" >"$(file_of enabled)" && is enabled "$1" &&
+	busywait 20 is state "$2" && agrees &&
+	echo disable >"$(file_of enabled)" && busywait 20 is state idle &&
+	rdma-isolate dev set dev rxe0 mode "$1" && is enabled "$1" &&
+	is state "$2" &&
+	rdma-isolate dev set dev rxe0 mode disable && is enabled disable &&
+	is state idle
+}
+
+# no_write ERROR COMMAND...: it fails with this, and nothing was changed
+no_write()
+{
+	local want=$1 before err status
+	shift
+
+	before=$(rdma-isolate -j dev show)
+	err=$("$@" 2>&1 >/dev/null)
+	status=$?
+	[ $status -ne 0 ] && [[ $err == *"$want"* ]] &&
+		[ "$before" = "$(rdma-isolate -j dev show)" ] && return
+	ktap_print_msg "\"$*\": status $status, \"$err\", not \"$want\""
+	return 1
+}
+
+# put FILE FORMAT: with one write
+put()
+{
+	# shellcheck disable=SC2059 # it is a format
+	printf "$2" >"$(file_of "$1")"
+}
+
+# Of every number, and of those that have a range
+bad_numbers()
+{
+	local inval="Invalid argument" range="Numerical result out of range"
+	local file value
+
+	for file in $NUMBERS; do
+		for value in '\n' '-1' '-4096\n' ' 4096' '4096 \n\n' '4096x' \
+			'0x1000' '4k' '4096 4096' '4096,' '1e6' '4096.0' \
+			'400000\0' '400000\0001' 'off' 'yes' 'autox' '+'; do
+			no_write "$inval" put $file "$value" || return
+		done
+		no_write "$range" put $file 18446744073709551616 || return
+		no_write "$range" put $file "$(printf '9%.0s' {1..60})" ||
+			return
+	done
+	for file in safe_util max_rate max_ops chunk_bytes; do
+		no_write "$inval" put $file auto || return
+	done
+	for file in safe_util max_rate; do
+		for value in 0 99999 1000000000001 18446744073709551615; do
+			no_write "$range" put $file $value || return
+		done
+	done
+	for file in chunk_bytes token_bytes token_ops inflight_bytes; do
+		for value in 4294967295 4294967296 1000000000000; do
+			no_write "$range" put $file $value || return
+		done
+	done
+	for value in 1 1023 1048577; do
+		no_write "$range" put chunk_bytes $value || return
+	done
+	for file in token_bytes=0 token_bytes=1023 token_ops=0 \
+		inflight_bytes=1023; do
+		no_write "$range" put ${file%=*} ${file#*=} || return
+	done
+}
+
+# safe_util follows max_rate only as long as they are equal
+above_max_rate()
+{
+	local range="Numerical result out of range"
+
+	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 390mbit &&
+	no_write "$range" put safe_util 50000001 &&
+	no_write "$range" put max_rate 48749999 &&
+	put safe_util 50000000 && put max_rate 48000000 &&
+	is safe_util 48000000
+}
+
+bad_words()
+{
+	local value
+
+	for value in '\n' 0 1 -1 on enabled Enable 'enable ' ' enable' \
+		'enable\n\n' 'enable\0' idle enforce draining gone; do
+		no_write "Invalid argument" put enabled "$value" || return
+	done
+	no_write "Permission denied" setpriv --reuid 65534 --clear-groups \
+		sh -c "echo idle >$(file_of state)"
+}
+
+# by anybody who may not open it, and by root without the capability
+nobody()
+{
+	local file
+
+	for file in enabled $NUMBERS; do
+		no_write "Permission denied" setpriv --reuid 65534 \
+			--clear-groups sh -c "echo 100000 >$(file_of $file)" &&
+		no_write "Operation not permitted" setpriv \
+			--bounding-set -net_admin --inh-caps -net_admin \
+			sh -c "printf 100000 >$(file_of $file)" &&
+		setpriv --reuid 65534 --clear-groups cat "$(file_of $file)" \
+			>/dev/null || return
+	done
+}
+
+renamed()
+{
+	local status
+
+	rdma dev set rxe0 name isl0 || return
+	[ ! -e "$(group_of rxe0)" ] &&
+	echo 8192 >"$(group_of isl0)/chunk_bytes" &&
+	shows '.[0].chunk_bytes == 8192' dev show dev isl0 &&
+	echo observe >"$(group_of isl0)/enabled" &&
+	shows '.[0].state == "observe"' dev show dev isl0 &&
+	echo disable >"$(group_of isl0)/enabled"
+	status=$?
+	rdma dev set isl0 name rxe0 && busywait 20 is state idle &&
+		return $status
+}
+
+# Others see the device, and nothing of ours. It changes nothing for us.
+namespace()
+{
+	# shellcheck disable=SC2016 # expanded inside
+	unshare -n -m sh -c 'mount -t sysfs none /sys &&
+		test -e /sys/class/infiniband/rxe0 &&
+		test ! -e /sys/class/infiniband/rxe0/rdma_isolate' && agrees
+}
+
+# --- races ------------------------------------------------------------------
+
+write_settings()
+{
+	while :; do
+		put safe_util 40000000
+		put safe_util 60000000
+	done 2>/dev/null
+}
+
+tool_settings()
+{
+	while :; do
+		rdma-isolate dev set dev rxe0 max-rate 800mbit safe-util 800mbit
+		rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 400mbit
+	done
+}
+
+# One that somebody has written: never max_rate of one and safe_util of another
+# netlink message, nor more than max_rate.
+settings_are_whole()
+{
+	shows '.[0] | [.max_rate, .safe_util] | IN([100000000, 100000000],
+		[100000000, 40000000], [100000000, 60000000],
+		[50000000, 50000000], [50000000, 40000000])' dev show dev rxe0
+}
+
+race_settings()
+{
+	local pids i status=0
+
+	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 400mbit
+	write_settings &
+	pids=$!
+	tool_settings &
+	pids+=" $!"
+	for ((i = 0; i < 100 && !status; i++)); do
+		settings_are_whole || status=1
+	done
+	# shellcheck disable=SC2086 # two
+	kill $pids
+	# shellcheck disable=SC2086
+	wait $pids 2>/dev/null
+	[ $status -eq 0 ] && settings_are_whole && agrees
+}
+
+write_modes()
+{
+	while :; do
+		put enabled observe
+		put enabled disable
+	done 2>/dev/null
+}
+
+tool_modes()
+{
+	while :; do
+		rdma-isolate dev set dev rxe0 mode enable
+		rdma-isolate dev set dev rxe0 mode disable timeout 0s
+	done 2>/dev/null
+}
+
+race_modes()
+{
+	local pids i
+
+	write_modes &
+	pids=$!
+	tool_modes &
+	pids+=" $!"
+	for ((i = 0; i < 40; i++)); do
+		cat "$(group_of rxe0)"/* >/dev/null || break
+		sleep 0.1
+	done
+	# shellcheck disable=SC2086 # two
+	kill $pids
+	# shellcheck disable=SC2086
+	wait $pids 2>/dev/null
+	[ $i -eq 40 ] && busywait 20 settled && agrees &&
+	put enabled disable && busywait 20 is state idle
+}
+
+settled()
+{
+	grep -qE '^(idle|observe|enforce)$' "$(file_of state)"
+}
+
+# --- the end ----------------------------------------------------------------
+
+# While somebody writes to them; who holds one open is told.
+gone_with_device()
+{
+	local pid status
+
+	write_modes &
+	pid=$!
+	sleep 0.5
+	exec 9>"$(file_of max_rate)"
+	rdma link delete rxe0
+	status=$?
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	[ $status -eq 0 ] && [ ! -e "$(group_of rxe0)" ] &&
+	[[ $(echo 1000000 2>&1 >&9) == *"No such device"* ]]
+	status=$?
+	exec 9>&-
+	return $status
+}
+
+write_rates()
+{
+	while :; do
+		echo 1000000 >"$(group_of rxe1)/max_rate"
+		echo 2000000 >"$(group_of rxe1)/max_rate"
+	done 2>/dev/null
+}
+
+gone_with_module()
+{
+	local pid status
+
+	write_rates &
+	pid=$!
+	exec 9>"$(group_of rxe1)/max_rate"
+	rmmod rdma_isolate
+	status=$?
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	[ $status -eq 0 ] && [ -e /sys/class/infiniband/rxe1 ] &&
+	[ ! -e "$(group_of rxe1)" ] &&
+	[[ $(echo 1000000 2>&1 >&9) == *"No such device"* ]]
+	status=$?
+	exec 9>&-
+	return $status
+}
+
+back_again()
+{
+	load_module && [ "$(cat "$(group_of rxe1)/enabled")" = disable ]
+}
+
+load_module && setup_rxe || skip_all "no rxe devices"
+ktap_print_header
+ktap_set_plan 27
+check "files and netlink agree" agrees
+check "max_rate" both_ways max_rate max-rate 400mbit 50000000 60000000
+check "safe_util" both_ways safe_util safe-util 390mbit 48750000 50000000
+check "max_ops" both_ways max_ops max-ops 100000 100000 7
+check "max_ops, off" both_ways max_ops max-ops off 0 9007199254740991
+check "chunk_bytes" both_ways chunk_bytes chunk 8k 8192 1048576
+check "chunk_bytes, off" both_ways chunk_bytes chunk off 0 1024
+check "token_bytes" both_ways token_bytes token 64k 65536 1024
+check "token_bytes, auto" both_ways token_bytes token auto auto 4294967294
+check "token_ops" both_ways token_ops token-ops 32 32 1
+check "token_ops, auto" both_ways token_ops token-ops auto auto 2
+check "inflight_bytes" both_ways inflight_bytes window 64k 65536 auto
+check "inflight_bytes, off" both_ways inflight_bytes window off 0 1024
+check "inflight_bytes, auto" both_ways inflight_bytes window auto auto 0
+check "enabled: observe" mode_both_ways observe observe
+check "enabled: enable" mode_both_ways enable enforce
+check "numbers that are none, or out of range" bad_numbers
+check "safe_util above max_rate" above_max_rate
+check "words that are none" bad_words
+check "nobody may write" nobody
+check "renamed" renamed
+check "another network namespace" namespace
+check "writers of settings race" race_settings
+check "writers of modes race" race_modes
+check "gone with the device" gone_with_device
+check "gone with the module" gone_with_module
+check "back again" back_again
+ktap_finished
