@@ -146,33 +146,60 @@ static ssize_t setting_store(struct device *dev, struct device_attribute *attr,
 	return err ?: count;
 }
 
-#define SETTING(name, set, is_wide, may_auto)				\
-static struct setting name = {						\
-	.attr = __ATTR(name, 0644, setting_show, setting_store),	\
-	.bit = set,							\
-	.offset = offsetof(struct riso_cfg, name),			\
-	.wide = is_wide,						\
-	.automatic = may_auto,						\
-}
-
-SETTING(safe_util, RISO_SET_SAFE_UTIL, true, false);
-SETTING(max_rate, RISO_SET_MAX_RATE, true, false);
-SETTING(max_ops, RISO_SET_MAX_OPS, true, false);
-SETTING(chunk_bytes, RISO_SET_CHUNK, false, false);
-SETTING(token_bytes, RISO_SET_TOKEN_BYTES, false, true);
-SETTING(token_ops, RISO_SET_TOKEN_OPS, false, true);
-SETTING(inflight_bytes, RISO_SET_INFLIGHT, false, true);
+static struct setting settings[] = {
+	{
+		.attr = __ATTR(safe_util, 0644, setting_show, setting_store),
+		.bit = RISO_SET_SAFE_UTIL,
+		.offset = offsetof(struct riso_cfg, safe_util),
+		.wide = true,
+	},
+	{
+		.attr = __ATTR(max_rate, 0644, setting_show, setting_store),
+		.bit = RISO_SET_MAX_RATE,
+		.offset = offsetof(struct riso_cfg, max_rate),
+		.wide = true,
+	},
+	{
+		.attr = __ATTR(max_ops, 0644, setting_show, setting_store),
+		.bit = RISO_SET_MAX_OPS,
+		.offset = offsetof(struct riso_cfg, max_ops),
+		.wide = true,
+	},
+	{
+		.attr = __ATTR(chunk_bytes, 0644, setting_show, setting_store),
+		.bit = RISO_SET_CHUNK,
+		.offset = offsetof(struct riso_cfg, chunk_bytes),
+	},
+	{
+		.attr = __ATTR(token_bytes, 0644, setting_show, setting_store),
+		.bit = RISO_SET_TOKEN_BYTES,
+		.offset = offsetof(struct riso_cfg, token_bytes),
+		.automatic = true,
+	},
+	{
+		.attr = __ATTR(token_ops, 0644, setting_show, setting_store),
+		.bit = RISO_SET_TOKEN_OPS,
+		.offset = offsetof(struct riso_cfg, token_ops),
+		.automatic = true,
+	},
+	{
+		.attr = __ATTR(inflight_bytes, 0644, setting_show, setting_store),
+		.bit = RISO_SET_INFLIGHT,
+		.offset = offsetof(struct riso_cfg, inflight_bytes),
+		.automatic = true,
+	},
+};
 
 static struct attribute *attrs[] = {
 	&dev_attr_enabled.attr,
 	&dev_attr_state.attr,
-	&safe_util.attr.attr,
-	&max_rate.attr.attr,
-	&max_ops.attr.attr,
-	&chunk_bytes.attr.attr,
-	&token_bytes.attr.attr,
-	&token_ops.attr.attr,
-	&inflight_bytes.attr.attr,
+	&settings[0].attr.attr,
+	&settings[1].attr.attr,
+	&settings[2].attr.attr,
+	&settings[3].attr.attr,
+	&settings[4].attr.attr,
+	&settings[5].attr.attr,
+	&settings[6].attr.attr,
 	NULL,
 };
 
