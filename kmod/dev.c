@@ -128,6 +128,14 @@ static void update_flows(struct riso_dev *rd)
 	riso_arb_run(rd);
 }
 
+/* To another state, with all flows; control held. */
+static void enter(struct riso_dev *rd, enum riso_state state)
+{
+	set_state(rd, state);
+	update_flows(rd);
+	riso_observe_update(rd);
+}
+
 void riso_dev_reclassify(void)
 {
 	struct riso_dev *rd;
@@ -260,8 +268,7 @@ static int start(struct riso_dev *rd, enum riso_state state,
 	reinit_completion(&rd->drained);
 	riso_hook_poll(rd);
 	riso_arb_start(rd);
-	set_state(rd, state);
-	update_flows(rd);
+	enter(rd, state);
 	riso_hook_post(rd);
 	return 0;
 }
@@ -269,8 +276,7 @@ static int start(struct riso_dev *rd, enum riso_state state,
 /* Back to idle, as soon as nothing is held or out; control held. */
 static void stop(struct riso_dev *rd)
 {
-	set_state(rd, RISO_STATE_DRAINING);
-	update_flows(rd);
+	enter(rd, RISO_STATE_DRAINING);
 	mod_delayed_work(riso_wq, &rd->drain, 0);
 }
 
@@ -292,14 +298,12 @@ static int set_mode(struct riso_dev *rd, enum riso_state mode,
 			       "the device is draining, try again when it is idle");
 		return -EBUSY;
 	}
-	if (mode == RISO_STATE_IDLE) {
+	if (mode == RISO_STATE_IDLE)
 		stop(rd);
-	} else if (rd->state == RISO_STATE_IDLE) {
+	else if (rd->state == RISO_STATE_IDLE)
 		err = start(rd, mode, extack);
-	} else {
-		set_state(rd, mode);
-		update_flows(rd);
-	}
+	else
+		enter(rd, mode);
 	if (!err)
 		riso_nl_dev_event(rd);
 	return err;
@@ -379,6 +383,8 @@ static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
 		}
 		cfg->inflight_bytes = new->inflight_bytes;
 	}
+	if (chg->mask & RISO_SET_HISTOGRAM)
+		cfg->histogram = new->histogram;
 	return 0;
 }
 
@@ -409,6 +415,8 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		err = set_mode(rd, chg->mode, extack);
 	if (!err && (chg->mask & ~RISO_SET_MODE))
 		put_in_force(rd, &cfg, 0);
+	if (!err && (chg->mask & RISO_SET_HISTOGRAM))
+		riso_observe_update(rd);
 	mutex_unlock(&control);
 	return err;
 }

@@ -18,6 +18,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "arbiter.h"
+#include "observe.h"
 #include "stats.h"
 
 struct netlink_ext_ack;
@@ -56,6 +57,7 @@ enum riso_state {
  * @inflight_bytes: cap on posted, uncompleted bytes beyond the path's own,
  *	0 is off, RISO_AUTO is two chunks
  * @calibrated: @max_rate was set by somebody, not guessed from the port
+ * @histogram: measure times from post to completion in observe mode
  */
 struct riso_cfg {
 	u64 max_rate;
@@ -66,6 +68,7 @@ struct riso_cfg {
 	u32 token_ops;
 	u32 inflight_bytes;
 	bool calibrated;
+	bool histogram;
 };
 
 /**
@@ -102,20 +105,17 @@ struct riso_change {
 #define RISO_SET_TOKEN_BYTES	BIT(5)
 #define RISO_SET_TOKEN_OPS	BIT(6)
 #define RISO_SET_INFLIGHT	BIT(7)
+#define RISO_SET_HISTOGRAM	BIT(8)
 
 #define RISO_AUTO		U32_MAX
-
-/* Traffic that is only counted, per CPU. */
-struct riso_observed {
-	u64 wrs;
-	u64 bytes;
-};
 
 /**
  * struct riso_dev - an ib_device as this module sees it
  * @ibdev: the device
  * @orig: its operations as they were before any hook
- * @observed: counters of observe mode
+ * @observed: counters and histograms of observe mode
+ * @observing: posts are counted, under the control mutex
+ * @timing: completions are looked at for it, likewise
  * @qps: flows by QP, read under RCU, written under @mutex
  * @cqs: shadows of kernel CQs by CQ, likewise
  * @ref: holders of a pointer to this
@@ -164,6 +164,8 @@ struct riso_dev {
 	struct ib_device *ibdev;
 	struct ib_device_ops orig;
 	struct riso_observed __percpu *observed;
+	bool observing;
+	bool timing;
 	DECLARE_HASHTABLE(qps, RISO_QP_HASH_BITS);
 	DECLARE_HASHTABLE(cqs, RISO_CQ_HASH_BITS);
 

@@ -243,6 +243,8 @@ static void join_group(struct riso_flow *f)
 static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
 {
 	struct riso_dev *rd = f->rd;
+	struct riso_traffic seen;
+	int i;
 
 	*info = (struct riso_flow_info) {
 		.qpn = f->qpn,
@@ -260,10 +262,13 @@ static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
 	};
 	strscpy(info->ulp, f->who.ulp, sizeof(info->ulp));
 	strscpy(info->comm, f->who.comm, sizeof(info->comm));
+	riso_observe_sum(f, &seen);
 	spin_lock_irq(&rd->lock);
-	info->tx_bytes = f->bytes[RISO_TX];
-	info->rx_bytes = f->bytes[RISO_RX];
-	info->wrs = f->wrs;
+	info->tx_bytes = f->bytes[RISO_TX] + seen.n[RISO_SEEN_TX];
+	info->rx_bytes = f->bytes[RISO_RX] + seen.n[RISO_SEEN_RX];
+	info->wrs = f->wrs + seen.n[RISO_SEEN_WRS];
+	for (i = 0; i < RISO_SIZES; i++)
+		info->sizes[i] = f->sizes[i] + seen.n[RISO_SEEN_SIZE + i];
 	info->chunks = f->chunks;
 	info->splits = f->splits;
 	info->queued = f->queued;
@@ -391,6 +396,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	f->max_sge = max(attr->cap.max_send_sge, 1u);
 	f->max_inline = attr->cap.max_inline_data;
 	f->unfit = judge(qp, attr, user);
+	f->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	f->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
 	f->rtt_min = U64_MAX;
 	INIT_LIST_HEAD(&f->managed);
@@ -407,6 +413,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 		return;
 	}
 	update(f);
+	riso_observe_flow(f);
 	hash_add_rcu(rd->qps, &f->hash, (unsigned long)qp);
 	riso_nl_changed();
 	trace_flow_create(f, reason(f));
@@ -458,6 +465,7 @@ static void reset(struct riso_flow *f)
 	struct riso_dev *rd = f->rd;
 
 	cancel_delayed_work_sync(&f->refuse);
+	riso_observe_reset(f);
 	spin_lock_irq(&rd->lock);
 	f->flush = false;
 	f->refused = false;
@@ -529,6 +537,14 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 	riso_arb_run(rd);
 }
 
+static void free_flow_rcu(struct rcu_head *head)
+{
+	struct riso_flow *f = container_of(head, struct riso_flow, rcu);
+
+	riso_observe_free(f);
+	kfree(f);
+}
+
 /**
  * riso_flow_destroyed - a QP is gone
  * @f: the flow, paused; not to be used after
@@ -559,7 +575,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 	count_latency(f, false);
 	put_group(f->group);
 	mutex_unlock(&rd->mutex);
-	kfree_rcu(f, rcu);
+	call_rcu(&f->rcu, free_flow_rcu);
 }
 
 /**
@@ -670,7 +686,7 @@ void riso_flow_forget_all(struct riso_dev *rd)
 		xa_erase(&rd->qpns, qpn);
 		hash_del_rcu(&f->hash);
 		put_group(f->group);
-		kfree_rcu(f, rcu);
+		call_rcu(&f->rcu, free_flow_rcu);
 	}
 }
 

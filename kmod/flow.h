@@ -12,10 +12,10 @@
 
 #include "arbiter.h"
 #include "comp.h"
+#include "dev.h"
+#include "observe.h"
 #include "queue.h"
 #include "rule.h"
-
-struct riso_dev;
 
 /**
  * enum riso_flow_mode - how the hooks treat a flow
@@ -40,6 +40,7 @@ enum riso_flow_mode {
  * @max_sge: elements of a work request, at most
  * @max_inline: inline bytes of a work request, at most
  * @unfit: why it can never be managed
+ * @signal_all: all its work requests are signaled
  * @who: whom it belongs to, what rules match on
  * @class: latency, throughput or bandwidth
  * @rule_id: rule that gave class and weight, 0 for none
@@ -87,10 +88,13 @@ enum riso_flow_mode {
  * @splits: work requests that were cut
  * @queued: work requests taken over
  * @wait_ns: time from there to the last byte posted, sum
+ * @sizes: messages by size class, posted while observed
+ * @seen: counts of this time of being observed, NULL at other times
+ * @watch: posts that are measured, or NULL; RCU
  *
  * @qp, @rd, @qpn and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects all from @mode on; @mode is also read without it.
- * &riso_dev.mutex protects class, rule, group and the life of the flow.
+ * &riso_dev.mutex protects class, rule, group, @seen, @watch and the life of the flow.
  */
 struct riso_flow {
 	struct hlist_node hash;
@@ -103,6 +107,7 @@ struct riso_flow {
 	u32 max_sge;
 	u32 max_inline;
 	enum riso_reason unfit;
+	bool signal_all;
 	struct riso_identity who;
 	enum riso_class class;
 	u32 rule_id;
@@ -154,7 +159,22 @@ struct riso_flow {
 	u64 splits;
 	u64 queued;
 	u64 wait_ns;
+	u64 sizes[RISO_SIZES];
+	struct riso_traffic __percpu *seen;
+	struct riso_watch __rcu *watch;
 };
+
+/* The flow of a QP or NULL; under RCU. */
+static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
+					       const struct ib_qp *qp)
+{
+	struct riso_flow *f;
+
+	hash_for_each_possible_rcu(rd->qps, f, hash, (unsigned long)qp)
+		if (f->qp == qp)
+			return f;
+	return NULL;
+}
 
 /**
  * struct riso_flow_info - a flow as a dump shows it
@@ -182,6 +202,7 @@ struct riso_flow {
  * @rnr_timer: delay for senders without a receive, as encoded
  * @rnr_known: @rnr_timer is valid
  * @group: id of its group, 0 when there was no memory for one
+ * @sizes: messages by size class, posted while observed
  */
 struct riso_flow_info {
 	u32 qpn;
@@ -208,6 +229,7 @@ struct riso_flow_info {
 	u32 rnr_timer;
 	bool rnr_known;
 	u32 group;
+	u64 sizes[RISO_SIZES];
 };
 
 void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,

@@ -27,6 +27,7 @@
 #include "dev.h"
 #include "flow.h"
 #include "hook.h"
+#include "observe.h"
 
 struct riso_dev *riso_hook_devs[RISO_MAX_DEVS];
 
@@ -41,34 +42,6 @@ enum {
 static struct riso_dev *dev_of(const struct ib_device *ibdev)
 {
 	return READ_ONCE(riso_hook_devs[ibdev->index]);
-}
-
-/* The flow of a QP or NULL; under RCU. */
-static struct riso_flow *find_flow(struct riso_dev *rd, const struct ib_qp *qp)
-{
-	struct riso_flow *f;
-
-	hash_for_each_possible_rcu(rd->qps, f, hash, (unsigned long)qp)
-		if (f->qp == qp)
-			return f;
-	return NULL;
-}
-
-static noinline void observe(struct riso_dev *rd, const struct ib_send_wr *wr)
-{
-	u64 bytes = 0;
-	u64 wrs = 0;
-	int i;
-
-	for (; wr; wr = wr->next) {
-		wrs++;
-		if (wr->opcode == IB_WR_LOCAL_INV || wr->opcode == IB_WR_REG_MR)
-			continue;
-		for (i = 0; i < wr->num_sge; i++)
-			bytes += wr->sg_list[i].length;
-	}
-	this_cpu_add(rd->observed->wrs, wrs);
-	this_cpu_add(rd->observed->bytes, bytes);
 }
 
 /* The work requests of a managed flow: queue them, or say 1 to pass them on. */
@@ -124,11 +97,14 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	if (qp->uobject)
 		return rd->orig.post_send(qp, wr, bad_wr);
 	rcu_read_lock();
-	f = find_flow(rd, qp);
-	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS)
+	f = riso_flow_find(rd, qp);
+	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
 		ret = post_managed(f, wr, bad_wr);
-	else if (READ_ONCE(rd->state) == RISO_STATE_OBSERVE)
-		observe(rd, wr);
+	} else if (READ_ONCE(rd->observing)) {
+		ret = riso_observe_post(rd, f, qp, wr, bad_wr);
+		rcu_read_unlock();
+		return ret;
+	}
 	rcu_read_unlock();
 	if (ret <= 0)
 		return ret;
@@ -149,6 +125,8 @@ static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 	c = riso_comp_cq_find(rd, cq);
 	ret = c && READ_ONCE(c->tagged) ? riso_comp_poll(c, num, wc) :
 					  rd->orig.poll_cq(cq, num, wc);
+	if (READ_ONCE(rd->timing))
+		riso_observe_polled(rd, cq, wc, ret);
 	rcu_read_unlock();
 	return ret;
 }
@@ -189,7 +167,7 @@ static struct riso_flow *flow_of(struct riso_dev *rd, const struct ib_qp *qp)
 	struct riso_flow *f;
 
 	rcu_read_lock();
-	f = find_flow(rd, qp);
+	f = riso_flow_find(rd, qp);
 	rcu_read_unlock();
 	return f;
 }

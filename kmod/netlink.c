@@ -22,6 +22,7 @@
 #include "flow.h"
 #include "netlink.h"
 #include "nl_gen.h"
+#include "observe.h"
 #include "rule.h"
 #include "stats.h"
 
@@ -104,6 +105,21 @@ static struct riso_dev *find_dev(const struct nlattr *name,
 	return rd;
 }
 
+/* The caller cancels the whole message when there is no room. */
+static int put_counter(struct sk_buff *skb, int attr, const char *name, u64 val)
+{
+	struct nlattr *nest;
+
+	nest = nla_nest_start(skb, attr);
+	if (!nest ||
+	    nla_put_string(skb, RDMA_ISOLATE_A_COUNTER_NAME, name) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_COUNTER_VALUE, val,
+			      RDMA_ISOLATE_A_COUNTER_PAD))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
 static int put_dev(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 		   struct riso_dev *rd)
 {
@@ -140,7 +156,9 @@ static int put_dev(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_MANAGED_FLOWS,
 			info.managed_flows) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_HELD_WRS, info.held) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_PORTS, info.ports)) {
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_PORTS, info.ports) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_HISTOGRAM,
+			info.cfg.histogram)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}
@@ -245,6 +263,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	};
 	struct riso_change chg = {};
 	struct riso_dev *rd;
+	u32 histogram = 0;
 	u32 mode = 0;
 	int err;
 
@@ -269,6 +288,9 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 		 &chg.cfg.token_ops, RISO_SET_TOKEN_OPS, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES,
 		 &chg.cfg.inflight_bytes, RISO_SET_INFLIGHT, &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_HISTOGRAM, &histogram,
+		 RISO_SET_HISTOGRAM, &chg);
+	chg.cfg.histogram = histogram;
 	if (!chg.mask) {
 		GENL_SET_ERR_MSG(info, "nothing to change was given");
 		return -EINVAL;
@@ -287,6 +309,7 @@ static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 {
 	char peer[INET6_ADDRSTRLEN];
 	void *hdr;
+	int i;
 
 	hdr = genlmsg_put(skb, portid, seq, &family, flags, cmd);
 	if (!hdr)
@@ -343,6 +366,12 @@ static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 	    (nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_PID, info->pid) ||
 	     nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_UID, info->uid)))
 		goto cancel;
+
+	for (i = 0; i < RISO_SIZES; i++)
+		if (put_counter(skb, RDMA_ISOLATE_A_FLOW_SIZE,
+				riso_stat_names[RISO_STAT_SIZE + i],
+				info->sizes[i]))
+			goto cancel;
 
 	genlmsg_end(skb, hdr);
 	return 0;
@@ -422,6 +451,7 @@ static int dump_flows(struct sk_buff *skb, struct netlink_callback *cb,
  */
 static int dump_of_devs(struct sk_buff *skb, struct netlink_callback *cb,
 			const struct nlattr *name,
+			const struct nlattr *surplus,
 			int (*dump_one)(struct sk_buff *skb,
 					struct netlink_callback *cb,
 					struct riso_dev *rd))
@@ -429,6 +459,12 @@ static int dump_of_devs(struct sk_buff *skb, struct netlink_callback *cb,
 	struct riso_dev *rd;
 	u32 index;
 	int err;
+
+	if (surplus) {
+		NL_SET_ERR_MSG_ATTR(cb->extack, surplus,
+				    "a dump takes the device only");
+		return -EINVAL;
+	}
 
 	watch_changes(cb);
 	if (name) {
@@ -469,14 +505,8 @@ int rdma_isolate_nl_flow_get_dumpit(struct sk_buff *skb,
 	if (err)
 		return err;
 
-	if (attrs[RDMA_ISOLATE_A_FLOW_QPN]) {
-		NL_SET_ERR_MSG_ATTR(cb->extack, attrs[RDMA_ISOLATE_A_FLOW_QPN],
-				    "a dump takes the device only");
-		return -EINVAL;
-	}
-
 	return dump_of_devs(skb, cb, attrs[RDMA_ISOLATE_A_FLOW_DEV],
-			    dump_flows);
+			    attrs[RDMA_ISOLATE_A_FLOW_QPN], dump_flows);
 }
 
 static int put_behind(struct sk_buff *skb, const struct riso_behind *behind)
@@ -650,13 +680,8 @@ int rdma_isolate_nl_group_get_dumpit(struct sk_buff *skb,
 	if (err)
 		return err;
 
-	if (attrs[RDMA_ISOLATE_A_GROUP_ID]) {
-		NL_SET_ERR_MSG_ATTR(cb->extack, attrs[RDMA_ISOLATE_A_GROUP_ID],
-				    "a dump takes the device only");
-		return -EINVAL;
-	}
 	return dump_of_devs(skb, cb, attrs[RDMA_ISOLATE_A_GROUP_DEV],
-			    dump_groups);
+			    attrs[RDMA_ISOLATE_A_GROUP_ID], dump_groups);
 }
 
 /* Text of a rule, which has to be there when it is given: "" matches nothing */
@@ -894,24 +919,6 @@ int rdma_isolate_nl_rule_get_dumpit(struct sk_buff *skb,
 	return skb->len;
 }
 
-static int put_counter(struct sk_buff *skb, const char *name, u64 val)
-{
-	struct nlattr *nest;
-
-	nest = nla_nest_start(skb, RDMA_ISOLATE_A_STAT_COUNTER);
-	if (!nest)
-		return -EMSGSIZE;
-
-	/* the caller cancels the whole message */
-	if (nla_put_string(skb, RDMA_ISOLATE_A_COUNTER_NAME, name) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_COUNTER_VALUE, val,
-			      RDMA_ISOLATE_A_COUNTER_PAD))
-		return -EMSGSIZE;
-
-	nla_nest_end(skb, nest);
-	return 0;
-}
-
 static int put_stats(struct sk_buff *skb, u32 portid, u32 seq, int flags,
 		     u8 cmd, struct riso_dev *rd)
 {
@@ -931,7 +938,8 @@ static int put_stats(struct sk_buff *skb, u32 portid, u32 seq, int flags,
 		goto cancel;
 
 	for (i = 0; i < RISO_STAT_MAX; i++)
-		if (put_counter(skb, riso_stat_names[i], vals[i]))
+		if (put_counter(skb, RDMA_ISOLATE_A_STAT_COUNTER,
+				riso_stat_names[i], vals[i]))
 			goto cancel;
 
 	genlmsg_end(skb, hdr);
@@ -1034,6 +1042,109 @@ int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
 	err = riso_dev_lend(rd, &chg, info->extack);
 	riso_dev_put(rd);
 	return err;
+}
+
+static int put_hist(struct sk_buff *skb, u32 portid, u32 seq, int flags,
+		    struct riso_dev *rd, enum riso_class class)
+{
+	u64 times[RDMA_ISOLATE_BUCKETS];
+	struct riso_dev_info info;
+	char name[32];
+	void *hdr;
+	int i;
+
+	riso_dev_info(rd, &info);
+	riso_observe_times(rd, class, times);
+
+	hdr = genlmsg_put(skb, portid, seq, &family, flags,
+			  RDMA_ISOLATE_CMD_HIST_GET);
+	if (!hdr)
+		return -EMSGSIZE;
+
+	if (nla_put_string(skb, RDMA_ISOLATE_A_HIST_DEV, info.name) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_HIST_CLASS, class))
+		goto cancel;
+
+	for (i = 0; i < RDMA_ISOLATE_BUCKETS; i++) {
+		if (i < RDMA_ISOLATE_BUCKETS - 1)
+			snprintf(name, sizeof(name), "below_%luus", BIT(i));
+		else
+			strscpy(name, "more", sizeof(name));
+		if (put_counter(skb, RDMA_ISOLATE_A_HIST_COUNTER, name,
+				times[i]))
+			goto cancel;
+	}
+
+	genlmsg_end(skb, hdr);
+	return 0;
+
+cancel:
+	genlmsg_cancel(skb, hdr);
+	return -EMSGSIZE;
+}
+
+int rdma_isolate_nl_hist_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *class = info->attrs[RDMA_ISOLATE_A_HIST_CLASS];
+	struct riso_dev *rd;
+	struct sk_buff *msg;
+	int err;
+
+	if (!class) {
+		GENL_SET_ERR_MSG(info, "the class is missing");
+		return -EINVAL;
+	}
+
+	rd = find_dev(info->attrs[RDMA_ISOLATE_A_HIST_DEV], info->extack);
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg) {
+		err = -ENOMEM;
+		goto put_dev;
+	}
+
+	err = put_hist(msg, info->snd_portid, info->snd_seq, 0, rd,
+		       nla_get_u32(class));
+	if (err)
+		nlmsg_free(msg);
+	else
+		err = genlmsg_reply(msg, info);
+put_dev:
+	riso_dev_put(rd);
+	return err;
+}
+
+/* cb->args[1] is the next class of this device */
+static int dump_hists(struct sk_buff *skb, struct netlink_callback *cb,
+		      struct riso_dev *rd)
+{
+	int err;
+
+	for (; cb->args[1] < RISO_CLASSES; cb->args[1]++) {
+		err = put_hist(skb, NETLINK_CB(cb->skb).portid,
+			       cb->nlh->nlmsg_seq, NLM_F_MULTI, rd,
+			       cb->args[1]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int rdma_isolate_nl_hist_get_dumpit(struct sk_buff *skb,
+				    struct netlink_callback *cb)
+{
+	struct nlattr *attrs[RDMA_ISOLATE_A_HIST_CLASS + 1];
+	int err;
+
+	err = genlmsg_parse(cb->nlh, &family, attrs, RDMA_ISOLATE_A_HIST_CLASS,
+			    rdma_isolate_hist_get_nl_policy, cb->extack);
+	if (err)
+		return err;
+
+	return dump_of_devs(skb, cb, attrs[RDMA_ISOLATE_A_HIST_DEV],
+			    attrs[RDMA_ISOLATE_A_HIST_CLASS], dump_hists);
 }
 
 /* A message for listeners, with event_lock held; NULL if there is no need. */

@@ -16,7 +16,7 @@ const struct nla_policy rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_NAME +
 };
 
 /* RDMA_ISOLATE_CMD_DEV_SET - do */
-const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES + 1] = {
+const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_HISTOGRAM + 1] = {
 	[RDMA_ISOLATE_A_DEV_NAME] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 	[RDMA_ISOLATE_A_DEV_MODE] = NLA_POLICY_MAX(NLA_U32, 2),
 	[RDMA_ISOLATE_A_DEV_MAX_RATE] = NLA_POLICY_MIN(NLA_U64, 1),
@@ -26,6 +26,7 @@ const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_INFLIG
 	[RDMA_ISOLATE_A_DEV_TOKEN_BYTES] = { .type = NLA_U32, },
 	[RDMA_ISOLATE_A_DEV_TOKEN_OPS] = { .type = NLA_U32, },
 	[RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES] = { .type = NLA_U32, },
+	[RDMA_ISOLATE_A_DEV_HISTOGRAM] = NLA_POLICY_MAX(NLA_U32, 1),
 };
 
 /* RDMA_ISOLATE_CMD_FLOW_GET - do */
@@ -80,8 +81,14 @@ const struct nla_policy rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_
 	[RDMA_ISOLATE_A_BUDGET_LEASE_NS] = { .type = NLA_U64, },
 };
 
+/* RDMA_ISOLATE_CMD_HIST_GET - do */
+const struct nla_policy rdma_isolate_hist_get_nl_policy[RDMA_ISOLATE_A_HIST_CLASS + 1] = {
+	[RDMA_ISOLATE_A_HIST_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_HIST_CLASS] = NLA_POLICY_MAX(NLA_U32, 2),
+};
+
 /* Ops table for rdma_isolate */
-const struct genl_ops rdma_isolate_nl_ops[10] = {
+const struct genl_ops rdma_isolate_nl_ops[11] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_DEV_GET,
 		.doit		= rdma_isolate_nl_dev_get_doit,
@@ -93,7 +100,7 @@ const struct genl_ops rdma_isolate_nl_ops[10] = {
 		.cmd		= RDMA_ISOLATE_CMD_DEV_SET,
 		.doit		= rdma_isolate_nl_dev_set_doit,
 		.policy		= rdma_isolate_dev_set_nl_policy,
-		.maxattr	= RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES,
+		.maxattr	= RDMA_ISOLATE_A_DEV_HISTOGRAM,
 	},
 	{
 		.cmd		= RDMA_ISOLATE_CMD_FLOW_GET,
@@ -147,6 +154,13 @@ const struct genl_ops rdma_isolate_nl_ops[10] = {
 		.doit		= rdma_isolate_nl_budget_set_doit,
 		.policy		= rdma_isolate_budget_set_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_BUDGET_LEASE_NS,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_HIST_GET,
+		.doit		= rdma_isolate_nl_hist_get_doit,
+		.dumpit		= rdma_isolate_nl_hist_get_dumpit,
+		.policy		= rdma_isolate_hist_get_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_HIST_CLASS,
 	},
 };
 

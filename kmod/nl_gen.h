@@ -15,7 +15,7 @@ extern const struct nla_policy
 rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_NAME + 1];
 
 extern const struct nla_policy
-rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES + 1];
+rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_HISTOGRAM + 1];
 
 extern const struct nla_policy
 rdma_isolate_flow_get_nl_policy[RDMA_ISOLATE_A_FLOW_QPN + 1];
@@ -41,8 +41,11 @@ rdma_isolate_budget_get_nl_policy[RDMA_ISOLATE_A_BUDGET_DEV + 1];
 extern const struct nla_policy
 rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_LEASE_NS + 1];
 
+extern const struct nla_policy
+rdma_isolate_hist_get_nl_policy[RDMA_ISOLATE_A_HIST_CLASS + 1];
+
 /* Ops table for rdma_isolate */
-extern const struct genl_ops rdma_isolate_nl_ops[10];
+extern const struct genl_ops rdma_isolate_nl_ops[11];
 
 int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info);
 int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
@@ -68,6 +71,9 @@ int rdma_isolate_nl_budget_get_dumpit(struct sk_buff *skb,
 				      struct netlink_callback *cb);
 int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb,
 				    struct genl_info *info);
+int rdma_isolate_nl_hist_get_doit(struct sk_buff *skb, struct genl_info *info);
+int rdma_isolate_nl_hist_get_dumpit(struct sk_buff *skb,
+				    struct netlink_callback *cb);
 
 enum {
 	RDMA_ISOLATE_NLGRP_EVENTS,

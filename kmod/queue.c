@@ -175,21 +175,11 @@ static size_t container_size(enum ib_wr_opcode opcode)
 	}
 }
 
-static bool is_read(enum ib_wr_opcode opcode)
-{
-	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
-}
-
 /* Does it take one of the QP's max_rd_atomic? */
 static bool is_fetch(enum ib_wr_opcode opcode)
 {
-	return is_read(opcode) ||
+	return riso_wr_is_read(opcode) ||
 	       container_size(opcode) == sizeof(struct ib_atomic_wr);
-}
-
-static bool has_data(enum ib_wr_opcode opcode)
-{
-	return opcode != IB_WR_LOCAL_INV && opcode != IB_WR_REG_MR;
 }
 
 static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
@@ -199,7 +189,7 @@ static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
 
 	if (!container_size(wr->opcode))
 		return -EOPNOTSUPP;
-	if (!has_data(wr->opcode))
+	if (!riso_wr_has_data(wr->opcode))
 		return 0;
 	if (wr->num_sge < 0 || wr->num_sge > f->max_sge)
 		return -EINVAL;
@@ -236,7 +226,7 @@ static void copy_wr(struct riso_rec *rec, const struct ib_send_wr *wr, u64 now)
 	rec->len = 0;
 	rec->dead = false;
 	rec->wr.sg_list = rec->sge;
-	if (!has_data(wr->opcode)) {
+	if (!riso_wr_has_data(wr->opcode)) {
 		rec->wr.num_sge = 0;
 		return;
 	}
@@ -349,7 +339,7 @@ u64 riso_queue_since(const struct riso_flow *f)
 
 static enum riso_dir rec_dir(const struct riso_rec *rec)
 {
-	return is_read(rec->wr.opcode) ? RISO_RX : RISO_TX;
+	return riso_wr_is_read(rec->wr.opcode) ? RISO_RX : RISO_TX;
 }
 
 /**

@@ -86,6 +86,16 @@ enum riso_posted {
 	RISO_POSTED_REFUSED,
 };
 
+static inline bool riso_wr_is_read(enum ib_wr_opcode opcode)
+{
+	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
+}
+
+static inline bool riso_wr_has_data(enum ib_wr_opcode opcode)
+{
+	return opcode != IB_WR_LOCAL_INV && opcode != IB_WR_REG_MR;
+}
+
 u64 riso_queue_size(const struct riso_flow *f);
 int riso_queue_alloc(struct riso_flow *f);
 void riso_queue_free(struct riso_flow *f);

@@ -7,7 +7,6 @@
  */
 
 #include <linux/kernel.h>
-#include <linux/percpu.h>
 #include <linux/string.h>
 
 #include "dev.h"
@@ -35,21 +34,34 @@ const char * const riso_stat_names[RISO_STAT_MAX] = {
 	[RISO_STAT_OBSERVED_BYTES] = "observed_bytes",
 	[RISO_STAT_TIMER_FIRED] = "timer_fired",
 	[RISO_STAT_LATE_NS] = "late_ns",
+	[RISO_STAT_OBSERVED_TX_BYTES] = "observed_tx_bytes",
+	[RISO_STAT_OBSERVED_RX_BYTES] = "observed_rx_bytes",
+	[RISO_STAT_SIZE + RISO_SIZE_64] = "size_64",
+	[RISO_STAT_SIZE + RISO_SIZE_256] = "size_256",
+	[RISO_STAT_SIZE + RISO_SIZE_1K] = "size_1k",
+	[RISO_STAT_SIZE + RISO_SIZE_4K] = "size_4k",
+	[RISO_STAT_SIZE + RISO_SIZE_16K] = "size_16k",
+	[RISO_STAT_SIZE + RISO_SIZE_64K] = "size_64k",
+	[RISO_STAT_SIZE + RISO_SIZE_256K] = "size_256k",
+	[RISO_STAT_SIZE + RISO_SIZE_1M] = "size_1m",
+	[RISO_STAT_SIZE + RISO_SIZE_MORE] = "size_more",
 };
 
 void riso_dev_stats(struct riso_dev *rd, u64 *vals)
 {
+	struct riso_traffic seen;
 	unsigned long flags;
-	int cpu;
 
 	spin_lock_irqsave(&rd->lock, flags);
 	memcpy(vals, rd->stats, sizeof(rd->stats));
 	spin_unlock_irqrestore(&rd->lock, flags);
 	vals[RISO_STAT_CQE_REAPED] = atomic_long_read(&rd->reaped);
-	for_each_possible_cpu(cpu) {
-		const struct riso_observed *o = per_cpu_ptr(rd->observed, cpu);
-
-		vals[RISO_STAT_OBSERVED_WRS] += o->wrs;
-		vals[RISO_STAT_OBSERVED_BYTES] += o->bytes;
-	}
+	riso_observe_total(rd, &seen);
+	vals[RISO_STAT_OBSERVED_WRS] = seen.n[RISO_SEEN_WRS];
+	vals[RISO_STAT_OBSERVED_TX_BYTES] = seen.n[RISO_SEEN_TX];
+	vals[RISO_STAT_OBSERVED_RX_BYTES] = seen.n[RISO_SEEN_RX];
+	vals[RISO_STAT_OBSERVED_BYTES] = seen.n[RISO_SEEN_TX] +
+					 seen.n[RISO_SEEN_RX];
+	memcpy(&vals[RISO_STAT_SIZE], &seen.n[RISO_SEEN_SIZE],
+	       RISO_SIZES * sizeof(*vals));
 }

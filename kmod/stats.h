@@ -7,6 +7,8 @@
 
 #include <linux/types.h>
 
+#include "measure.h"
+
 /* Append only: the order is the order of a statistics dump. */
 enum riso_stat {
 	RISO_STAT_WR_QUEUED,
@@ -30,7 +32,10 @@ enum riso_stat {
 	RISO_STAT_OBSERVED_BYTES,
 	RISO_STAT_TIMER_FIRED,
 	RISO_STAT_LATE_NS,
-	RISO_STAT_MAX,
+	RISO_STAT_OBSERVED_TX_BYTES,
+	RISO_STAT_OBSERVED_RX_BYTES,
+	RISO_STAT_SIZE,	/* of the first size class, and so on */
+	RISO_STAT_MAX = RISO_STAT_SIZE + RISO_SIZES,
 };
 
 extern const char * const riso_stat_names[RISO_STAT_MAX];

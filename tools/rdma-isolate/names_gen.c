@@ -60,6 +60,31 @@ const struct name_enum name_reason = {
 	reason_values, 16,
 };
 
+static const struct name_value switch_values[] = {
+	{ "off", "it is not" },
+	{ "on", "it is" },
+};
+
+const struct name_enum name_switch = {
+	switch_values, 2,
+};
+
+static const struct name_value size_values[] = {
+	{ "64", "0 to 64 bytes" },
+	{ "256", "65 to 256 bytes" },
+	{ "1k", "257 to 1024 bytes" },
+	{ "4k", "1025 to 4096 bytes" },
+	{ "16k", "4097 to 16384 bytes" },
+	{ "64k", "16385 to 65536 bytes" },
+	{ "256k", "65537 to 262144 bytes" },
+	{ "1m", "262145 to 1048576 bytes" },
+	{ "more", "more than 1048576 bytes" },
+};
+
+const struct name_enum name_size = {
+	size_values, 9,
+};
+
 static const struct name_attr dev_attrs[] = {
 	[1] = { "pad", NAME_PAD, 0 },
 	[2] = { "name", NAME_STRING, 0 },
@@ -78,10 +103,11 @@ static const struct name_attr dev_attrs[] = {
 	[15] = { "managed_flows", NAME_U32, 0 },
 	[16] = { "held_wrs", NAME_U32, 0 },
 	[17] = { "ports", NAME_U32, 0 },
+	[18] = { "histogram", NAME_U32, &name_switch },
 };
 
 const struct name_set name_set_dev = {
-	dev_attrs, 17,
+	dev_attrs, 18,
 };
 
 static const struct name_attr flow_attrs[] = {
@@ -110,10 +136,11 @@ static const struct name_attr flow_attrs[] = {
 	[23] = { "held", NAME_U64, 0 },
 	[24] = { "group", NAME_U32, 0 },
 	[25] = { "rnr_timer", NAME_U32, 0 },
+	[26] = { "size", NAME_NEST, 0 },
 };
 
 const struct name_set name_set_flow = {
-	flow_attrs, 25,
+	flow_attrs, 26,
 };
 
 static const struct name_attr rule_attrs[] = {
@@ -206,4 +233,15 @@ static const struct name_attr budget_attrs[] = {
 
 const struct name_set name_set_budget = {
 	budget_attrs, 8,
+};
+
+static const struct name_attr hist_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "dev", NAME_STRING, 0 },
+	[3] = { "class", NAME_U32, &name_class },
+	[4] = { "counter", NAME_NEST, 0 },
+};
+
+const struct name_set name_set_hist = {
+	hist_attrs, 4,
 };

@@ -43,6 +43,8 @@ extern const struct name_enum name_state;
 extern const struct name_enum name_mode;
 extern const struct name_enum name_class;
 extern const struct name_enum name_reason;
+extern const struct name_enum name_switch;
+extern const struct name_enum name_size;
 extern const struct name_set name_set_dev;
 extern const struct name_set name_set_flow;
 extern const struct name_set name_set_rule;
@@ -51,5 +53,6 @@ extern const struct name_set name_set_counter;
 extern const struct name_set name_set_group;
 extern const struct name_set name_set_behind;
 extern const struct name_set name_set_budget;
+extern const struct name_set name_set_hist;
 
 #endif /* RDMA_ISOLATE_NAMES_GEN_H */
