@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/genetlink.h>
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
@@ -289,6 +290,38 @@ void print_fields(struct printer *out, const struct name_set *set,
 				     fields->format & ~FMT_DETAIL, name->words,
 				     nl_get_number(attr, set));
 	}
+}
+
+static void print_counter(struct printer *out, const struct nlattr *nest)
+{
+	const struct nlattr *attr, *name = NULL, *value = NULL;
+
+	mnl_attr_for_each_nested(attr, nest) {
+		switch (mnl_attr_get_type(attr)) {
+		case RDMA_ISOLATE_A_COUNTER_NAME:
+			name = attr;
+			break;
+		case RDMA_ISOLATE_A_COUNTER_VALUE:
+			value = attr;
+			break;
+		}
+	}
+
+	if (!name || mnl_attr_validate(name, MNL_TYPE_NUL_STRING) < 0 ||
+	    !value || mnl_attr_validate(value, MNL_TYPE_U64) < 0)
+		return;
+	print_number(out, mnl_attr_get_str(name), mnl_attr_get_str(name),
+		     FMT_COUNT, NULL, mnl_attr_get_u64(value));
+}
+
+void print_counters(struct printer *out, const struct nlmsghdr *nlh,
+		    uint16_t counter)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == counter)
+			print_counter(out, attr);
 }
 
 static void verb_synopsis(FILE *file, const struct object *object,

@@ -155,6 +155,10 @@ void print_fields(struct printer *out, const struct name_set *set,
 		  const struct field *fields,
 		  const struct nlattr * const *attrs);
 
+/* Print the counters of a message, by the names that the kernel gives them */
+void print_counters(struct printer *out, const struct nlmsghdr *nlh,
+		    uint16_t counter);
+
 /* What is shown of an object */
 extern const struct field dev_fields[];
 extern const struct field flow_fields[];

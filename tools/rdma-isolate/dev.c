@@ -34,6 +34,7 @@ const struct field dev_fields[] = {
 	{ RDMA_ISOLATE_A_DEV_MANAGED_FLOWS, "managed-flows", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_HELD_WRS, "held-wrs", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_PORTS, "ports", FMT_COUNT },
+	{ RDMA_ISOLATE_A_DEV_HISTOGRAM, "histogram", FMT_WORD },
 	{ }
 };
 
@@ -123,6 +124,13 @@ static const struct arg set_args[] = {
 		.min = RDMA_ISOLATE_WINDOW_MIN,
 		.max = UINT32_MAX - 1,
 		.doc = "bytes posted and not completed, beyond the path's own",
+	},
+	{
+		.key = "histogram",
+		.kind = ARG_WORD,
+		.attr = RDMA_ISOLATE_A_DEV_HISTOGRAM,
+		.words = &name_switch,
+		.doc = "measure times from post to completion in mode observe",
 	},
 	{
 		.key = "timeout",

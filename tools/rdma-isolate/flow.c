@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,22 @@ const struct field flow_fields[] = {
 	{ }
 };
 
+enum {
+	SORT_BYTES,
+	SORT_OPS,
+	SORT_WAIT,
+};
+
+static const struct name_value sort_values[] = {
+	[SORT_BYTES] = { "bytes", "tx-bytes and rx-bytes" },
+	[SORT_OPS] = { "ops", "wrs" },
+	[SORT_WAIT] = { "wait", "wait" },
+};
+
+static const struct name_enum sorts = {
+	sort_values, sizeof(sort_values) / sizeof(*sort_values),
+};
+
 static const struct arg show_args[] = {
 	{
 		.key = "dev",
@@ -55,6 +72,19 @@ static const struct arg show_args[] = {
 		.kind = ARG_COUNT,
 		.max = 0xffffff,
 		.doc = "only this queue pair, needs dev",
+	},
+	{
+		.key = "sort",
+		.kind = ARG_WORD,
+		.words = &sorts,
+		.doc = "those with the most bytes, work requests or wait first",
+	},
+	{
+		.key = "limit",
+		.kind = ARG_COUNT,
+		.min = 1,
+		.max = UINT32_MAX,
+		.doc = "no more flows than this",
 	},
 	{ }
 };
@@ -75,20 +105,37 @@ struct devs {
 	bool no_memory;
 };
 
+/* a flow that is not shown before all are known */
+struct row {
+	uint64_t key;
+	unsigned int place;
+	struct nlmsghdr *nlh;
+};
+
 /**
  * struct show - what is being shown
  * @out: where, NULL to count only
  * @qpn: the one number that is wanted, if it has a text
+ * @sort: by what, if it has a text
+ * @limit: how many are wanted
  * @shown: how many flows were
  * @older: how many of them are from before the load
  * @before: what the RDMA core had listed before the module was asked
+ * @row: those to be sorted
+ * @rows: how many
+ * @no_memory: and there was no room for another
  */
 struct show {
 	struct printer *out;
 	const struct value *qpn;
+	const struct value *sort;
+	unsigned int limit;
 	unsigned int shown;
 	unsigned int older;
 	struct rdma_qps before;
+	struct row *row;
+	unsigned int rows;
+	bool no_memory;
 };
 
 static void add_dev(const struct nlattr * const *attrs,
@@ -145,6 +192,95 @@ static bool is_wanted(const struct show *show, uint32_t qpn)
 	return !show->qpn->text || show->qpn->number == qpn;
 }
 
+static uint64_t count_of(const struct nlattr *attr)
+{
+	return attr ? mnl_attr_get_u64(attr) : 0;
+}
+
+static uint64_t key_of(const struct value *sort,
+		       const struct nlattr * const *attrs)
+{
+	switch (sort->number) {
+	case SORT_BYTES:
+		return count_of(attrs[RDMA_ISOLATE_A_FLOW_TX_BYTES]) +
+		       count_of(attrs[RDMA_ISOLATE_A_FLOW_RX_BYTES]);
+	case SORT_OPS:
+		return count_of(attrs[RDMA_ISOLATE_A_FLOW_WRS]);
+	default:
+		return count_of(attrs[RDMA_ISOLATE_A_FLOW_WAIT_NS]);
+	}
+}
+
+static void add_row(struct show *show, const struct nlattr * const *attrs,
+		    const struct nlmsghdr *nlh)
+{
+	struct row *row;
+
+	row = realloc(show->row, (show->rows + 1) * sizeof(*row));
+	if (!row) {
+		show->no_memory = true;
+		return;
+	}
+	show->row = row;
+	row += show->rows;
+	row->key = key_of(show->sort, attrs);
+	row->place = show->rows;
+	row->nlh = malloc(nlh->nlmsg_len);
+	if (!row->nlh) {
+		show->no_memory = true;
+		return;
+	}
+	memcpy(row->nlh, nlh, nlh->nlmsg_len);
+	show->rows++;
+}
+
+/* The most first, and those with as much as they came */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *one = a, *two = b;
+
+	if (one->key != two->key)
+		return one->key < two->key ? 1 : -1;
+	return one->place < two->place ? -1 : 1;
+}
+
+static void print_flow(const struct nlattr * const *attrs,
+		       const struct nlmsghdr *nlh, void *data)
+{
+	struct show *show = data;
+
+	if (show->shown == show->limit)
+		return;
+	print_object_begin(show->out);
+	print_fields(show->out, &name_set_flow, flow_fields, attrs);
+	print_counters(show->out, nlh, RDMA_ISOLATE_A_FLOW_SIZE);
+	print_object_end(show->out);
+	show->shown++;
+}
+
+static int show_rows(struct show *show)
+{
+	unsigned int i;
+
+	if (show->no_memory) {
+		error("%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	if (show->rows)
+		qsort(show->row, show->rows, sizeof(*show->row), compare_rows);
+	for (i = 0; i < show->rows; i++)
+		nl_event_attrs(show->row[i].nlh, &name_set_flow, print_flow,
+			       show);
+	return 0;
+}
+
+static void free_rows(struct show *show)
+{
+	while (show->rows)
+		free(show->row[--show->rows].nlh);
+	free(show->row);
+}
+
 static void show_flow(const struct nlattr * const *attrs,
 		      const struct nlmsghdr *nlh, void *data)
 {
@@ -152,7 +288,6 @@ static void show_flow(const struct nlattr * const *attrs,
 	struct rdma_qp *qp;
 	uint32_t qpn;
 
-	(void)nlh;
 	if (!attrs[RDMA_ISOLATE_A_FLOW_DEV] || !attrs[RDMA_ISOLATE_A_FLOW_QPN])
 		return;
 	qpn = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_FLOW_QPN]);
@@ -162,10 +297,10 @@ static void show_flow(const struct nlattr * const *attrs,
 		qp->known = true;
 	if (!show->out || !is_wanted(show, qpn))
 		return;
-	print_object_begin(show->out);
-	print_fields(show->out, &name_set_flow, flow_fields, attrs);
-	print_object_end(show->out);
-	show->shown++;
+	if (show->sort->text)
+		add_row(show, attrs, nlh);
+	else
+		print_flow(attrs, nlh, show);
 }
 
 /* The RDMA core tells the task, the module the process that it belongs to. */
@@ -249,7 +384,8 @@ static int show_others(struct show *show, struct mnl_socket *sock,
 	err = list_all(sock, devs, &now);
 	for (qp = now.qp; !err && qp < now.qp + now.n; qp++) {
 		old = rdma_find(&show->before, qp->dev, qp->qpn);
-		if (!old || old->known || !is_wanted(show, qp->qpn))
+		if (!old || old->known || !is_wanted(show, qp->qpn) ||
+		    show->shown == show->limit)
 			continue;
 		if (show->out)
 			show_unknown(show->out, qp);
@@ -279,10 +415,13 @@ static int show_all(struct show *show, struct nl *nl, const char *name)
 		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_FLOW_DEV, name);
 	err = nl_send(nl, &name_set_flow, show_flow, show);
 	if (!err)
+		err = show_rows(show);
+	if (!err)
 		err = all ? show_others(show, sock, &devs) : -EIO;
 free:
 	if (sock)
 		mnl_socket_close(sock);
+	free_rows(show);
 	free(show->before.qp);
 	free(devs.dev);
 	return err;
@@ -290,9 +429,12 @@ free:
 
 static int flow_show(struct call *call)
 {
+	const struct value *limit = call_value(call, "limit");
 	struct show show = {
 		.out = call->out,
 		.qpn = call_value(call, "qpn"),
+		.sort = call_value(call, "sort"),
+		.limit = limit->text ? limit->number : UINT_MAX,
 	};
 
 	if (show_all(&show, call->nl, call_value(call, "dev")->text))
@@ -308,7 +450,7 @@ static int flow_show(struct call *call)
 int flow_count_older(struct nl *nl)
 {
 	static const struct value any;
-	struct show show = { .qpn = &any };
+	struct show show = { .qpn = &any, .sort = &any };
 	int err = show_all(&show, nl, NULL);
 
 	return err ? err : (int)show.older;

@@ -19,25 +19,26 @@ static const struct arg show_args[] = {
 	{ }
 };
 
-/* How an event is shown; attr is the name of its device */
+/* How an event is shown; dev is the attribute of its device's name */
 static const struct kind {
 	uint8_t cmd;
 	const char *name;
 	const struct name_set *set;
 	uint16_t dev;
 	const struct field *fields;
+	uint16_t counter;
 } kinds[] = {
 	{
 		RDMA_ISOLATE_CMD_DEV_NTF, "device", &name_set_dev,
-		RDMA_ISOLATE_A_DEV_NAME, dev_fields
+		RDMA_ISOLATE_A_DEV_NAME, dev_fields, 0
 	},
 	{
 		RDMA_ISOLATE_CMD_FLOW_NTF, "flow", &name_set_flow,
-		RDMA_ISOLATE_A_FLOW_DEV, flow_fields
+		RDMA_ISOLATE_A_FLOW_DEV, flow_fields, RDMA_ISOLATE_A_FLOW_SIZE
 	},
 	{
 		RDMA_ISOLATE_CMD_FLOW_DEL_NTF, "flow-gone", &name_set_flow,
-		RDMA_ISOLATE_A_FLOW_DEV, flow_fields
+		RDMA_ISOLATE_A_FLOW_DEV, flow_fields, RDMA_ISOLATE_A_FLOW_SIZE
 	},
 	{
 		RDMA_ISOLATE_CMD_BUDGET_NTF, "lease-expired", &name_set_budget,
@@ -60,13 +61,14 @@ static void show_event(const struct nlattr * const *attrs,
 	struct printer *out = event->call->out;
 	const struct kind *kind = event->kind;
 
-	(void)nlh;
 	if (dev && (!attrs[kind->dev] ||
 		    strcmp(dev, mnl_attr_get_str(attrs[kind->dev]))))
 		return;
 	print_object_begin(out);
 	print_string(out, "event", "event", kind->name);
 	print_fields(out, kind->set, kind->fields, attrs);
+	if (kind->counter)
+		print_counters(out, nlh, kind->counter);
 	print_object_end(out);
 }
 
