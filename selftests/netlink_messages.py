@@ -41,7 +41,7 @@ CTRL_ATTR_MCAST_GRP_ID = 2
 
 (DEV_GET, DEV_SET, DEV_NTF, FLOW_GET,
  RULE_ADD, RULE_DEL, RULE_GET, STAT_GET, FLOW_NTF, FLOW_DEL_NTF,
- GROUP_GET, BUDGET_GET, BUDGET_SET) = range(1, 14)
+ GROUP_GET, BUDGET_GET, BUDGET_SET, BUDGET_NTF, HIST_GET) = range(1, 16)
 (DEV_NAME, DEV_INDEX, DEV_STATE, DEV_MODE, DEV_MAX_RATE, DEV_MAX_OPS,
  DEV_SAFE_UTIL, DEV_CHUNK_BYTES, DEV_TOKEN_BYTES, DEV_TOKEN_OPS,
  DEV_INFLIGHT_BYTES) = range(2, 13)
@@ -51,6 +51,8 @@ FLOW_DEV, FLOW_QPN = 2, 3
 STAT_DEV = 2
 GROUP_DEV, GROUP_ID = 2, 3
 BUDGET_DEV, BUDGET_SAFE_UTIL, BUDGET_CHUNK, _, BUDGET_LEASE = range(2, 7)
+DEV_HISTOGRAM = 18
+HIST_DEV, HIST_CLASS = 2, 3
 
 
 def attr(kind, payload):
@@ -279,6 +281,20 @@ def refusals(dev):
          text(BUDGET_DEV, dev) + u64(BUDGET_LEASE, 0), False),
         ('a lease without end', errno.ERANGE, '1 ms to 1 hour', BUDGET_SET,
          text(BUDGET_DEV, dev) + u64(BUDGET_LEASE, 2 ** 64 - 1), False),
+        ('a histogram that is neither on nor off', errno.ERANGE, 'range',
+         DEV_SET, name + u32(DEV_HISTOGRAM, 2), False),
+        ('a histogram without a class', errno.EINVAL, 'class is missing',
+         HIST_GET, text(HIST_DEV, dev), False),
+        ('a histogram of a class out of range', errno.ERANGE, 'range',
+         HIST_GET, text(HIST_DEV, dev) + u32(HIST_CLASS, 3), False),
+        ('a histogram of no device', errno.EINVAL, 'device is missing',
+         HIST_GET, u32(HIST_CLASS, 0), False),
+        ('a histogram of an unknown device', errno.ENODEV, nobody,
+         HIST_GET, text(HIST_DEV, 'nosuch') + u32(HIST_CLASS, 0), False),
+        ('histograms of an unknown device', errno.ENODEV, nobody,
+         HIST_GET, text(HIST_DEV, 'nosuch'), True),
+        ('a dump of the histograms of a class', errno.EINVAL,
+         'the device only', HIST_GET, u32(HIST_CLASS, 0), True),
         ('an attribute that ends behind the message', errno.EINVAL, '',
          DEV_GET, struct.pack('=HH', 64, DEV_NAME) + b'rxe0', False),
         ('a message that goes on behind its attributes', errno.EINVAL, '',
@@ -372,7 +388,7 @@ def check_noise(ktap, netlink):
         # a rule might be added by chance, setters need a device's name
         cmd = rand.choice((DEV_GET, DEV_SET, FLOW_GET, RULE_DEL, RULE_GET,
                            STAT_GET, DEV_NTF, GROUP_GET, BUDGET_GET,
-                           BUDGET_SET, 0, 99))
+                           BUDGET_SET, HIST_GET, 0, 99))
         netlink.ask(cmd, payload, rand.random() < 0.3)
         done += 1
     ktap.result(done == 2000 and netlink.ask(DEV_GET, dump=True).errno == 0,

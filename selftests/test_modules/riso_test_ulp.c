@@ -246,6 +246,7 @@ struct rt_args {
 	u32 after;		/* completions, before something happens */
 	u32 timeout;
 	bool odd;		/* odd and repeated wr_ids */
+	bool sigall;		/* the QPs signal every work request */
 	enum rt_cqmode cq;
 	enum rt_mutation mutate;
 };
@@ -858,7 +859,8 @@ static struct rt_rec *rt_append(struct rt_lane *lane, const struct rt_op *op,
 	rec->lane = lane;
 	rec->op = *op;
 	rec->recv = recv;
-	rec->signaled = recv || (op->flags & IB_SEND_SIGNALED);
+	rec->signaled = recv || ctx->arg.sigall ||
+			(op->flags & IB_SEND_SIGNALED);
 	rec->status = RT_PENDING;
 
 	spin_lock_irqsave(&lane->lock, flags);
@@ -1449,7 +1451,8 @@ static int rt_create_qp(struct rt_ctx *ctx, struct rt_ep *ep, struct rt_qp *qp,
 					      ep->dev->attrs.max_recv_sge),
 			.max_inline_data = RT_INLINE,
 		},
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.sq_sig_type = ctx->arg.sigall ? IB_SIGNAL_ALL_WR :
+						 IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 		.send_cq = qp->scq->cq,
 		.recv_cq = qp->rcq->cq,
@@ -2898,6 +2901,8 @@ static int rt_parse_arg(struct rt_args *arg, char *key, const char *val)
 		return strscpy(arg->op, val, sizeof(arg->op)) < 0 ? -EINVAL : 0;
 	if (!strcmp(key, "odd"))
 		return kstrtobool(val, &arg->odd);
+	if (!strcmp(key, "sigall"))
+		return kstrtobool(val, &arg->sigall);
 	if (!strcmp(key, "cq")) {
 		i = match_string(rt_cqmode_name, ARRAY_SIZE(rt_cqmode_name),
 				 val);
