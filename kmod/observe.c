@@ -122,11 +122,13 @@ int riso_observe_post(struct riso_dev *rd, struct riso_flow *f,
 		      struct ib_qp *qp, const struct ib_send_wr *wr,
 		      const struct ib_send_wr **bad_wr)
 {
-	struct riso_watch *w = f ? rcu_dereference(f->watch) : NULL;
 	struct riso_traffic traffic = {};
 	struct riso_traffic refused = {};
+	struct riso_watch *w = NULL;
 	int err;
 
+	if (f && READ_ONCE(rd->timing))
+		w = rcu_dereference(f->watch);
 	count(&traffic, wr);
 	add(rd, f, &traffic, 1);
 	if (w)

@@ -26,14 +26,16 @@ file_of()
 	echo "$(group_of rxe0)/$1"
 }
 
-# is FILE TEXT
+# reads FILE TEXT
+reads()
+{
+	[ "$(<"$(file_of "$1")")" = "$2" ]
+}
+
 is()
 {
-	local text
-
-	text=$(cat "$(file_of "$1")")
-	[ "$text" = "$2" ] && return
-	ktap_print_msg "$1: $text, not $2"
+	reads "$@" && return
+	ktap_print_msg "$1: $(<"$(file_of "$1")"), not $2"
 	return 1
 }
 
@@ -48,7 +50,7 @@ agrees()
 	local file text
 
 	for file in state $NUMBERS; do
-		text=$(cat "$(file_of "$file")") &&
+		text=$(<"$(file_of "$file")") &&
 		netlink_is "$file" "$text" || return
 	done
 	[ "$(find "$(group_of rxe0)" -type f | wc -l)" -eq 9 ]
@@ -72,12 +74,21 @@ both_ways()
 mode_both_ways()
 {
 	echo "$1" >"$(file_of enabled)" && is enabled "$1" &&
-	busywait 20 is state "$2" && agrees &&
-	echo disable >"$(file_of enabled)" && busywait 20 is state idle &&
+	busywait 20 reads state "$2" && agrees &&
+	echo disable >"$(file_of enabled)" && busywait 20 reads state idle &&
 	rdma-isolate dev set dev rxe0 mode "$1" && is enabled "$1" &&
 	is state "$2" &&
 	rdma-isolate dev set dev rxe0 mode disable && is enabled disable &&
 	is state idle
+}
+
+all_files()
+{
+	local file
+
+	for file in enabled state $NUMBERS; do
+		echo "$file $(<"$(file_of $file)")"
+	done
 }
 
 # no_write ERROR COMMAND...: it fails with this, and nothing was changed
@@ -86,11 +97,11 @@ no_write()
 	local want=$1 before err status
 	shift
 
-	before=$(rdma-isolate -j dev show)
+	before=$(all_files)
 	err=$("$@" 2>&1 >/dev/null)
 	status=$?
 	[ $status -ne 0 ] && [[ $err == *"$want"* ]] &&
-		[ "$before" = "$(rdma-isolate -j dev show)" ] && return
+		[ "$before" = "$(all_files)" ] && return
 	ktap_print_msg "\"$*\": status $status, \"$err\", not \"$want\""
 	return 1
 }
@@ -99,7 +110,7 @@ no_write()
 put()
 {
 	# shellcheck disable=SC2059 # it is a format
-	printf "$2" >"$(file_of "$1")"
+	printf -- "$2" >"$(file_of "$1")"
 }
 
 # Of every number, and of those that have a range
@@ -174,7 +185,7 @@ nobody()
 			--clear-groups sh -c "echo 100000 >$(file_of $file)" &&
 		no_write "Operation not permitted" setpriv \
 			--bounding-set -net_admin --inh-caps -net_admin \
-			sh -c "printf 100000 >$(file_of $file)" &&
+			bash -c "echo 100000 >$(file_of $file)" &&
 		setpriv --reuid 65534 --clear-groups cat "$(file_of $file)" \
 			>/dev/null || return
 	done
@@ -192,7 +203,7 @@ renamed()
 	shows '.[0].state == "observe"' dev show dev isl0 &&
 	echo disable >"$(group_of isl0)/enabled"
 	status=$?
-	rdma dev set isl0 name rxe0 && busywait 20 is state idle &&
+	rdma dev set isl0 name rxe0 && busywait 20 reads state idle &&
 		return $status
 }
 
@@ -284,7 +295,7 @@ race_modes()
 	# shellcheck disable=SC2086
 	wait $pids 2>/dev/null
 	[ $i -eq 40 ] && busywait 20 settled && agrees &&
-	put enabled disable && busywait 20 is state idle
+	put enabled disable && busywait 20 reads state idle
 }
 
 settled()

@@ -280,7 +280,7 @@ void print_fields(struct printer *out, const struct name_set *set,
 		attr = attrs[fields->attr];
 		name = &set->attrs[fields->attr];
 		if (!attr || ((fields->format & FMT_DETAIL) &&
-			      !out->json && !out->details))
+			      !print_has_details(out)))
 			continue;
 		if (name->type == NAME_STRING)
 			print_string(out, fields->key, name->name,

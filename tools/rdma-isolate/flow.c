@@ -253,7 +253,8 @@ static void print_flow(const struct nlattr * const *attrs,
 		return;
 	print_object_begin(show->out);
 	print_fields(show->out, &name_set_flow, flow_fields, attrs);
-	print_counters(show->out, nlh, RDMA_ISOLATE_A_FLOW_SIZE);
+	if (print_has_details(show->out))
+		print_counters(show->out, nlh, RDMA_ISOLATE_A_FLOW_SIZE);
 	print_object_end(show->out);
 	show->shown++;
 }

@@ -102,7 +102,7 @@ static void show_group(const struct nlattr * const *attrs,
 	behind_read(nlh, &behind);
 	print_object_begin(out);
 	print_fields(out, &name_set_group, group_fields, attrs);
-	if (!out->json && !out->details)
+	if (!print_has_details(out))
 		behind.n = 0;
 	print_list_begin(out, "behind");
 	for (i = 0; i < behind.n; i++) {

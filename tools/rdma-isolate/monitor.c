@@ -42,7 +42,7 @@ static const struct kind {
 	},
 	{
 		RDMA_ISOLATE_CMD_BUDGET_NTF, "lease-expired", &name_set_budget,
-		RDMA_ISOLATE_A_BUDGET_DEV, budget_fields
+		RDMA_ISOLATE_A_BUDGET_DEV, budget_fields, 0
 	},
 };
 
@@ -67,7 +67,7 @@ static void show_event(const struct nlattr * const *attrs,
 	print_object_begin(out);
 	print_string(out, "event", "event", kind->name);
 	print_fields(out, kind->set, kind->fields, attrs);
-	if (kind->counter)
+	if (kind->counter && print_has_details(out))
 		print_counters(out, nlh, kind->counter);
 	print_object_end(out);
 }

@@ -71,6 +71,11 @@ struct printer {
 	bool in_item;
 };
 
+static inline bool print_has_details(const struct printer *out)
+{
+	return out->json || out->details;
+}
+
 void print_begin(struct printer *out);
 void print_end(struct printer *out);
 void print_object_begin(struct printer *out);
