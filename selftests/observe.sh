@@ -248,7 +248,7 @@ totals()
 	timed 30 size len=3000 count=30 signal=1 cq=work odd=1 &&
 	timed 30 size len=3000 count=30 signal=1 cq=tasklet odd=1 batch=1 &&
 	timed 62 depth len=3000 signal=1 &&
-	timed 1000 depth len=100 depth=1000 signal=1
+	timed 1000 size len=100 count=1000 depth=1000 signal=1
 }
 
 both_polled()

@@ -10,7 +10,8 @@
 
 require rdma rdma-isolate jq setpriv unshare
 need_module rdma_rxe
-trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
+go=$(mktemp)
+trap 'rm -f "$go"; wait; teardown_all' EXIT
 export LC_ALL=C
 
 # named as the attributes of netlink
@@ -120,7 +121,7 @@ bad_numbers()
 	local file value
 
 	for file in $NUMBERS; do
-		for value in '\n' '-1' '-4096\n' ' 4096' '4096 \n\n' '4096x' \
+		for value in '\n' '-1' '-4096\n' ' 4096' '4096 ' '4096x' \
 			'0x1000' '4k' '4096 4096' '4096,' '1e6' '4096.0' \
 			'400000\0' '400000\0001' 'off' 'yes' 'autox' '+'; do
 			no_write "$inval" put $file "$value" || return
@@ -168,7 +169,7 @@ bad_words()
 	local value
 
 	for value in '\n' 0 1 -1 on enabled Enable 'enable ' ' enable' \
-		'enable\n\n' 'enable\0' idle enforce draining gone; do
+		'enable\0' idle enforce draining gone; do
 		no_write "Invalid argument" put enabled "$value" || return
 	done
 	no_write "Permission denied" setpriv --reuid 65534 --clear-groups \
@@ -218,20 +219,36 @@ namespace()
 
 # --- races ------------------------------------------------------------------
 
+# Writers go on as long as there is $go. Who would kill one would not wait for what it
+# has begun.
+begin()
+{
+	local writer
+
+	: >"$go"
+	for writer in "$@"; do
+		while [ -e "$go" ]; do
+			$writer
+		done 2>/dev/null &
+	done
+}
+
+end()
+{
+	rm "$go"
+	wait
+}
+
 write_settings()
 {
-	while :; do
-		put safe_util 40000000
-		put safe_util 60000000
-	done 2>/dev/null
+	put safe_util 40000000
+	put safe_util 60000000
 }
 
 tool_settings()
 {
-	while :; do
-		rdma-isolate dev set dev rxe0 max-rate 800mbit safe-util 800mbit
-		rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 400mbit
-	done
+	rdma-isolate dev set dev rxe0 max-rate 800mbit safe-util 800mbit
+	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 400mbit
 }
 
 # One that somebody has written: never max_rate of one and safe_util of another
@@ -245,55 +262,39 @@ settings_are_whole()
 
 race_settings()
 {
-	local pids i status=0
+	local i status=0
 
 	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 400mbit
-	write_settings &
-	pids=$!
-	tool_settings &
-	pids+=" $!"
-	for ((i = 0; i < 100 && !status; i++)); do
+	begin write_settings tool_settings
+	for ((i = 0; i < 50 && !status; i++)); do
 		settings_are_whole || status=1
 	done
-	# shellcheck disable=SC2086 # two
-	kill $pids
-	# shellcheck disable=SC2086
-	wait $pids 2>/dev/null
+	end
 	[ $status -eq 0 ] && settings_are_whole && agrees
 }
 
 write_modes()
 {
-	while :; do
-		put enabled observe
-		put enabled disable
-	done 2>/dev/null
+	put enabled observe
+	put enabled disable
 }
 
 tool_modes()
 {
-	while :; do
-		rdma-isolate dev set dev rxe0 mode enable
-		rdma-isolate dev set dev rxe0 mode disable timeout 0s
-	done 2>/dev/null
+	rdma-isolate dev set dev rxe0 mode enable
+	rdma-isolate dev set dev rxe0 mode disable timeout 0s
 }
 
 race_modes()
 {
-	local pids i
+	local i
 
-	write_modes &
-	pids=$!
-	tool_modes &
-	pids+=" $!"
+	begin write_modes tool_modes
 	for ((i = 0; i < 40; i++)); do
 		cat "$(group_of rxe0)"/* >/dev/null || break
 		sleep 0.1
 	done
-	# shellcheck disable=SC2086 # two
-	kill $pids
-	# shellcheck disable=SC2086
-	wait $pids 2>/dev/null
+	end
 	[ $i -eq 40 ] && busywait 20 settled && agrees &&
 	put enabled disable && busywait 20 reads state idle
 }
@@ -305,51 +306,47 @@ settled()
 
 # --- the end ----------------------------------------------------------------
 
-# While somebody writes to them; who holds one open is told.
+# Who holds a file open is told, by the error of its next write.
+told()
+{
+	local err
+
+	err=$(echo 1000000 2>&1 >&9)
+	exec 9>&-
+	[[ $err == *"No such device"* ]]
+}
+
+# While somebody writes to them
 gone_with_device()
 {
-	local pid status
+	local status
 
-	write_modes &
-	pid=$!
+	begin write_modes
 	sleep 0.5
 	exec 9>"$(file_of max_rate)"
 	rdma link delete rxe0
 	status=$?
-	kill "$pid"
-	wait "$pid" 2>/dev/null
-	[ $status -eq 0 ] && [ ! -e "$(group_of rxe0)" ] &&
-	[[ $(echo 1000000 2>&1 >&9) == *"No such device"* ]]
-	status=$?
-	exec 9>&-
-	return $status
+	end
+	told && [ $status -eq 0 ] && [ ! -e "$(group_of rxe0)" ]
 }
 
 write_rates()
 {
-	while :; do
-		echo 1000000 >"$(group_of rxe1)/max_rate"
-		echo 2000000 >"$(group_of rxe1)/max_rate"
-	done 2>/dev/null
+	echo 1000000 >"$(group_of rxe1)/max_rate"
+	echo 2000000 >"$(group_of rxe1)/max_rate"
 }
 
 gone_with_module()
 {
-	local pid status
+	local status
 
-	write_rates &
-	pid=$!
+	begin write_rates
 	exec 9>"$(group_of rxe1)/max_rate"
 	rmmod rdma_isolate
 	status=$?
-	kill "$pid"
-	wait "$pid" 2>/dev/null
-	[ $status -eq 0 ] && [ -e /sys/class/infiniband/rxe1 ] &&
-	[ ! -e "$(group_of rxe1)" ] &&
-	[[ $(echo 1000000 2>&1 >&9) == *"No such device"* ]]
-	status=$?
-	exec 9>&-
-	return $status
+	end
+	told && [ $status -eq 0 ] && [ -e /sys/class/infiniband/rxe1 ] &&
+	[ ! -e "$(group_of rxe1)" ]
 }
 
 back_again()
