@@ -362,7 +362,7 @@ top_talkers()
 		.[0].tx_bytes > .[1].tx_bytes' flow show sort bytes limit 2 &&
 	shows 'length == 1' flow show limit 1 &&
 	[ "$(rdma-isolate flow show sort ops limit 3 | wc -l)" -eq 3 ] &&
-	[[ $(rdma-isolate flow show dev rxe0 sort bytes limit 1) == *\
+	[[ $(rdma-isolate -d flow show dev rxe0 sort bytes limit 1) == *\
 "ulp riso_test_ulp "*" size_64 "*" size_256k "[1-9]* ]]
 }
 
