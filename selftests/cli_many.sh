@@ -15,9 +15,10 @@ need_module rdma_rxe
 dir=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -rf "$dir"' EXIT
 
+# In the background: a device that is open would not go.
 make_qps()
 {
-	./many_qps "$@" >"$dir/$1"
+	exec ./many_qps "$@" >"$dir/$1"
 }
 
 is_ready()
