@@ -56,10 +56,13 @@ all_are_listed()
 # it is not of one moment.
 stay_listed()
 {
-	local i told=0 missing
+	local i told=0 missing twice
 
 	for ((i = 0; i < 10; i++)); do
-		rdma-isolate -j flow show >"$dir/flows" 2>"$dir/error" || return
+		if ! rdma-isolate -j flow show >"$dir/flows" 2>"$dir/error"; then
+			ktap_print_msg "$(<"$dir/error")"
+			return 1
+		fi
 		missing=$(comm -23 <(grep -v ready "$dir/rxe0" | sort) \
 			<(jq '.[] | select(.dev == "rxe0").qpn' "$dir/flows" |
 				sort))
@@ -67,8 +70,12 @@ stay_listed()
 			ktap_print_msg "missing:" $missing
 			return 1
 		fi
-		jq -e '(map([.dev, .qpn]) | unique | length) == length' \
-			"$dir/flows" >/dev/null || return
+		twice=$(jq -c 'group_by([.dev, .qpn]) | map(select(length > 1)) |
+			flatten | map([.dev, .qpn, .reason, .comm])' "$dir/flows")
+		if [ "$twice" != '[]' ]; then
+			ktap_print_msg "twice: $twice"
+			return 1
+		fi
 		! grep -q "the list changed" "$dir/error" || told=$((told + 1))
 	done
 	ktap_print_msg "$told of $i lists had changes"

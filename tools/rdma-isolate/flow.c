@@ -378,8 +378,9 @@ static int flow_show_check(const struct call *call)
 static int show_others(struct show *show, struct mnl_socket *sock,
 		       const struct devs *devs)
 {
-	const struct rdma_qp *qp, *old;
 	struct rdma_qps now = {};
+	const struct rdma_qp *qp;
+	struct rdma_qp *old;
 	int err;
 
 	err = list_all(sock, devs, &now);
@@ -388,6 +389,8 @@ static int show_others(struct show *show, struct mnl_socket *sock,
 		if (!old || old->known || !is_wanted(show, qp->qpn) ||
 		    show->shown == show->limit)
 			continue;
+		/* The core may list one twice while others come and go. */
+		old->known = true;
 		if (show->out)
 			show_unknown(show->out, qp);
 		show->shown++;
@@ -451,7 +454,7 @@ static int flow_show(struct call *call)
 int flow_count_older(struct nl *nl)
 {
 	static const struct value any;
-	struct show show = { .qpn = &any, .sort = &any };
+	struct show show = { .qpn = &any, .sort = &any, .limit = UINT_MAX };
 	int err = show_all(&show, nl, NULL);
 
 	return err ? err : (int)show.older;
