@@ -110,6 +110,7 @@ static void overtaken(void **state)
 	riso_posts_add(&p, 3, 30);
 	assert_int_equal(riso_posts_take(&p, 2), 20);
 	assert_int_equal(riso_posts_take(&p, 1), 0);
+	assert_int_equal(riso_posts_take(&p, 2), 0);
 	assert_int_equal(riso_posts_take(&p, 3), 30);
 }
 
