@@ -133,9 +133,25 @@ all_listen_or_are_dead()
 	done
 }
 
+all_are_gone()
+{
+	! kill -0 "${tracer[@]}" 2>/dev/null
+}
+
+# What does not stop when it is asked to is asked again, and then not any more.
 stop_scripts()
 {
-	kill -INT "${tracer[@]}" 2>/dev/null
+	local s pid
+
+	for s in INT INT KILL; do
+		kill -$s "${tracer[@]}" 2>/dev/null
+		busywait 60 all_are_gone && break
+		for pid in "${tracer[@]}"; do
+			[ ! -e "/proc/$pid" ] || ktap_print_msg "after $s:" \
+				"$(tr '\0' ' ' <"/proc/$pid/cmdline")" \
+				"$(cat "/proc/$pid/wchan")"
+		done
+	done
 	wait "${tracer[@]}"
 }
 
