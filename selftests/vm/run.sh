@@ -49,7 +49,7 @@ for kver in "${kvers[@]}"; do
 	printf '%s\n' "${tests[@]}" >"$out/planned"
 	echo "# Linux $rel: ${#tests[@]} test files"
 	"$here/boot.sh" -k "$kver" -c "$cpus" -o "$out" \
-		-s "${limit:-$([ "$kver" = debug ] && echo 5400 || echo 2400)}" \
+		-s "${limit:-$([ "$kver" = debug ] && echo 9000 || echo 2400)}" \
 		"$here/guest.sh" "${tests[@]}" || true
 	results+=("$out")
 done
