@@ -73,16 +73,6 @@ device_comes()
 	start rdma-isolate@.service "/$(systemd-escape -u "$instance")"
 }
 
-rules_are()
-{
-	local is
-
-	is=$(rdma-isolate -j rule show | jq -r 'map(.ulp // .comm) | join(" ")')
-	[ "$is" = "$*" ] && return
-	ktap_print_msg "rules: $is"
-	return 1
-}
-
 # state NAME: all that can be set, and the ids of the rules
 state()
 {

@@ -24,16 +24,6 @@ rule_ids()
 	rdma-isolate -j rule show | jq -c 'map(.id)'
 }
 
-rules_are()
-{
-	local is
-
-	is=$(rdma-isolate -j rule show | jq -r 'map(.ulp // .comm) | join(" ")')
-	[ "$is" = "$*" ] && return
-	ktap_print_msg "rules: $is"
-	return 1
-}
-
 dump_is()
 {
 	rdma-isolate dump >"$dir/is" && diff "$dir/$1" "$dir/is" >"$dir/diff" &&

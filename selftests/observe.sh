@@ -310,19 +310,6 @@ by_class()
 
 # --- with traffic -----------------------------------------------------------
 
-sent_more()
-{
-	[ "$(cat /sys/class/net/veth0/statistics/tx_bytes)" -gt "$1" ]
-}
-
-let_flow()
-{
-	local now
-
-	now=$(cat /sys/class/net/veth0/statistics/tx_bytes)
-	busywait 60 sent_more $((now + ($1 << 20)))
-}
-
 during()
 {
 	local pid status

@@ -8,20 +8,6 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/ulp.inc"
 
-sent_more()
-{
-	[ "$(cat /sys/class/net/veth0/statistics/tx_bytes)" -gt "$1" ]
-}
-
-# until so many more megabytes have left rxe0
-let_flow()
-{
-	local now
-
-	now=$(cat /sys/class/net/veth0/statistics/tx_bytes)
-	busywait 60 sent_more $((now + ($1 << 20)))
-}
-
 # during COMMAND...: with traffic before, meanwhile and after
 during()
 {
