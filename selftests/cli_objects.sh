@@ -115,6 +115,12 @@ has_connection()
 		flow show >/dev/null
 }
 
+core_has_listener()
+{
+	rdma -j resource show cm_id |
+		jq -e 'any(.comm == "rping" and .state == "LISTEN")' >/dev/null
+}
+
 # rdma_cm leaves the timer at the longest delay.
 slow_timer()
 {
@@ -122,6 +128,7 @@ slow_timer()
 
 	shows 'any(.check == "rnr-timer" and .verdict == "ok")' doctor || return
 	rping -s -a 10.0.0.2 >/dev/null 2>&1 &
+	busywait 20 core_has_listener
 	rping -c -I 10.0.0.1 -a 10.0.0.2 >/dev/null 2>&1 &
 	busywait 20 has_connection
 	shows 'map(select(.check == "rnr-timer")) | .[0].verdict == "hint" and
@@ -188,12 +195,23 @@ core_is_missed()
 	return 1
 }
 
+all_are_new()
+{
+	shows 'map(select(.ulp == "nvme_rdma" or .ulp == "nvmet_rdma")) |
+		length == 4 and all(.reason == "disabled")' flow show
+}
+
+# The target frees a connection some time after its other end has gone.
 reconnected()
 {
 	disconnect_nvme riso0 &&
-	connect_nvme riso0 10.0.0.2 10.0.0.1 >/dev/null &&
-	shows 'map(select(.ulp == "nvme_rdma" or .ulp == "nvmet_rdma")) |
-		length == 4 and all(.reason == "disabled")' flow show
+	connect_nvme riso0 10.0.0.2 10.0.0.1 >/dev/null || return
+	busywait 20 all_are_new >/dev/null || all_are_new
+}
+
+none_are_left()
+{
+	shows 'all(.reason == "special-qp")' flow show
 }
 
 leave()
@@ -201,7 +219,7 @@ leave()
 	stop_all_nvmet
 	kill "$program"
 	wait "$program" 2>/dev/null
-	shows 'all(.reason == "special-qp")' flow show
+	busywait 20 none_are_left >/dev/null || none_are_left
 }
 
 add_rules()

@@ -29,8 +29,11 @@ for t in "$@"; do
 	n=$((n + 1))
 	logfile=$RISO_OUT/$t.log
 	echo "riso-selftest: begin $t" >/dev/kmsg
+	began=$SECONDS
 	run_one rdma_isolate "$t" "$n" |
 		grep -v "^#" | tee -a "$RISO_OUT/results"
+	grep '^# not ok' "$logfile"
+	echo "# $((SECONDS - began)) s"
 done
 echo "riso-selftest: end" >/dev/kmsg
 
