@@ -139,7 +139,7 @@ refuses()
 }
 
 ktap_print_header
-ktap_set_plan 9
+ktap_set_plan 10
 load_module && load_test_module riso_test_ulp && setup_rxe 400mbit &&
 	add_address rxe0 "$WAITS" rxe1 10.0.0.2 &&
 	add_address rxe0 "$INNOCENT" rxe1 10.0.0.2 &&
@@ -169,4 +169,5 @@ check "a group goes with its flows" goes_with_its_flows
 echo lat-off >/sys/kernel/debug/riso_test_ulp/run
 rdma-isolate dev set dev rxe1 mode disable
 check "the module can go" unload_module
+check_schema
 ktap_finished

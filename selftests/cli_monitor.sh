@@ -113,7 +113,7 @@ rdma-isolate -j monitor >"$dir/json" &
 rdma-isolate monitor >"$dir/text" &
 rdma-isolate -j monitor show dev rxe0 >"$dir/only" &
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 11
 check "the monitor listens" busywait 30 is_listening
 check "a device changes" device_changes
 check "a flow comes" flow_comes
@@ -124,4 +124,5 @@ check "a lease expires" lease_expires
 check "a device goes and comes" device_goes_and_comes
 check "only one device" only_one_device
 check "text" text_is_the_same
+check_schema "$(sed 's/^/monitor show\t/' "$dir/json")"
 ktap_finished

@@ -284,7 +284,7 @@ take_back()
 connect_before_load || skip_all "no rxe devices, or no target on them"
 load_module || skip_all "the module does not load"
 ktap_print_header
-ktap_set_plan 43
+ktap_set_plan 44
 check "an older connection of the kernel" shows '
 	map(select(.reason == "before-load")) | length == 2 and all(.ulp == "nvme_rdma" and .qp_type == "RC" and .qp_state == "RTS" and
 	(.managed | not) and (has("pid") | not))' flow show dev rxe0
@@ -363,4 +363,5 @@ check "counters" shows \
 	statistic show dev rxe0
 check "counters of an unknown device" refused 1 "dev rxe9: " \
 	statistic show dev rxe9
+check_schema
 ktap_finished

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Generate what follows from Documentation/netlink/specs/rdma_isolate.yaml:
-# the uAPI header, the kernel's policies, the tool's words and the reference.
+# the uAPI header, the kernel's policies, the tool's words and the schema of its
+# JSON, and the reference.
 #
 #   KSRC=... tools/regen.sh [--check]
 #
@@ -94,5 +95,8 @@ for kind in h c; do
 done
 "$python" "$top/tools/regen_spec.py" rst "$top/$spec" > "$tmp/out/rdma_isolate.rst"
 install_file Documentation/netlink/rdma_isolate.rst
+"$python" "$top/tools/regen_spec.py" json "$top/$spec" \
+	> "$tmp/out/rdma-isolate.schema.json"
+install_file Documentation/json/rdma-isolate.schema.json
 
 exit $status

@@ -10,8 +10,10 @@ The things that the kernel's YNL generators do not do for this project.
                      tool, so that its words are those of the spec
   rst SPEC           the reference of the family; the kernel's leaves out
                      numbers and limits, and links as Sphinx alone does
+  json SPEC          the JSON Schema of what the rdma-isolate tool prints
 """
 
+import json
 import re
 import sys
 import textwrap
@@ -83,6 +85,7 @@ def kernel_spec(spec):
 
 def names_h(spec):
     out = BANNER.format(spdx='/* SPDX-License-Identifier: GPL-2.0 */') + NAMES_H
+    out += f'/* version of the JSON output */\n#define NAME_JSON "{JSON_VERSION}"\n\n'
     for const in spec['definitions']:
         if const['type'] == 'enum':
             out += f"extern const struct name_enum name_{c_id(const['name'])};\n"
@@ -248,6 +251,162 @@ def rst(spec, spdx):
     return re.sub('\n{3,}', '\n\n', out).strip('\n') + '\n'
 
 
+# Grows when a key of the tool's output goes away or gets another meaning
+JSON_VERSION = 1
+
+# What the tool prints in another way than the attribute's type says
+JSON_BOOL = {'calibrated', 'managed'}
+JSON_AUTO = {'token-bytes', 'token-ops', 'inflight-bytes'}
+JSON_PERCENT = {'avg10', 'avg60', 'avg300'}
+JSON_WORD = {'qp-type', 'qp-state'}
+
+# Commands that print what an operation answers, and what is always there
+JSON_COMMANDS = {
+    'dev show': ('dev-get', ['name', 'index', 'state']),
+    'flow show': ('flow-get', ['dev', 'qpn', 'managed', 'reason']),
+    'group show': ('group-get', ['dev', 'id', 'weight', 'behind']),
+    'budget show': ('budget-get', ['dev', 'safe_util', 'lease_ns']),
+    'rule show': ('rule-get', ['id', 'class', 'weight']),
+    'rule add': ('rule-add', ['id']),
+    'statistic show': ('stat-get', ['dev']),
+    'statistic histogram': ('hist-get', ['dev', 'class']),
+}
+
+JSON_EVENTS = {
+    'dev-ntf': 'device', 'flow-ntf': 'flow', 'flow-del-ntf': 'flow-gone',
+    'budget-ntf': 'lease-expired',
+}
+
+# Keys that explain takes from flows and groups, and those of its own
+JSON_WHY = ['qpn', 'class', 'managed', 'reason', 'queued', 'wait-ns']
+JSON_WAIT = ['weight', 'flows', 'held', 'avg10', 'avg60', 'avg300', 'stall-ns',
+             'clock-ns', 'window-ns', 'own-ns']
+JSON_WHO = {'type': 'string',
+            'description': 'Name of a group: its upper layer protocol and the '
+                           'peer, or its task and process.'}
+
+
+def json_object(properties, required, counters=None):
+    """With counters, whose names begin with the word, or are any other"""
+    out = {'type': 'object', 'required': required, 'properties': properties}
+    number = {'type': 'integer', 'minimum': 0}
+    if counters:
+        out['patternProperties'] = {f'^{counters}_': number}
+    elif counters == '':
+        out['additionalProperties'] = number
+    return out
+
+
+def json_value(attr, sets):
+    """The type of what an attribute is printed as"""
+    name = attr['name']
+    if name in JSON_BOOL:
+        out = {'type': 'boolean'}
+    elif name in JSON_PERCENT:
+        out = {'type': 'number', 'minimum': 0, 'maximum': 100}
+    elif 'enum' in attr or name in JSON_WORD:
+        # what a newer module knows and the tool does not is a number
+        out = {'type': ['string', 'integer']}
+    elif attr['type'] == 'string':
+        out = {'type': 'string'}
+    elif attr['type'] == 'nest':
+        nested = json_attrs(sets[attr['nested-attributes']], sets, None)[0]
+        out = {'type': 'array', 'items': json_object(nested, list(nested))}
+    else:
+        out = {'type': 'integer', 'minimum': 0}
+        if name in JSON_AUTO:
+            out = {'anyOf': [out, {'const': 'auto'}]}
+    out['description'] = ' '.join(attr['doc'].split())
+    return out
+
+
+def json_attrs(attrs, sets, names):
+    """Properties for the named attributes, and how names of counters begin"""
+    properties, counters = {}, None
+    for attr in attrs['attributes']:
+        if attr['type'] == 'pad' or (names and attr['name'] not in names):
+            continue
+        if attr.get('nested-attributes') == 'counter':
+            counters = 'size' if attr['name'] == 'size' else ''
+        else:
+            properties[c_id(attr['name'])] = json_value(attr, sets)
+    return properties, counters
+
+
+def json_explain(sets):
+    flow = json_attrs(sets['flow'], sets, JSON_WHY)[0]
+    group = json_attrs(sets['group'], sets, JSON_WAIT)[0]
+    rule = json_attrs(sets['rule'], sets, None)[0]
+    dev = json_attrs(sets['flow'], sets, ['dev', 'group'])[0]
+    dev['who'] = JSON_WHO
+    share = {'type': 'number', 'minimum': 0, 'maximum': 100,
+             'description': 'Its part of all waiting behind others, in percent.'}
+    behind = json_attrs(sets['behind'], sets, None)[0]
+    behind.update(who=JSON_WHO, share=share)
+    group['behind'] = {
+        'type': 'array', 'maxItems': 3,
+        'items': json_object(behind, list(behind)),
+        'description': 'Who used the device meanwhile, the worst first.'}
+    whole = {'type': 'array', 'maxItems': 1, 'items': json_object(rule, ['id']),
+             'description': 'The rule that gave class and weight, if any did.'}
+    return {
+        'explain flow': json_object({**dev, **flow, 'rule': whole, **group},
+                                    ['dev', 'qpn', 'rule']),
+        'explain group': json_object({**dev, **group},
+                                     ['dev', 'group', 'who', 'behind']),
+    }
+
+
+def json_doctor():
+    text = {
+        'check': 'What was looked at.',
+        'verdict': 'ok, hint, or bad: what the module cannot work with.',
+        'found': 'What is the case.',
+        'fix': 'What would mend it.',
+    }
+    return json_object({key: {'type': 'string', 'description': doc}
+                        for key, doc in text.items()},
+                       ['check', 'verdict', 'found'])
+
+
+def json_schema(spec):
+    sets = {attrs['name']: attrs for attrs in spec['attribute-sets']}
+    ops = {op['name']: op for op in spec['operations']['list']}
+
+    def answer(name):
+        op = ops[name]
+        return json_attrs(sets[op['attribute-set']], sets,
+                          op['do']['reply']['attributes'])
+
+    objects = {}
+    for command, (name, required) in JSON_COMMANDS.items():
+        properties, counters = answer(name)
+        objects[command] = json_object(properties, required, counters)
+    objects.update(json_explain(sets))
+    objects['doctor show'] = json_doctor()
+    defs = {command: {'type': 'array', 'items': value}
+            for command, value in objects.items()}
+    events = []
+    for name, event in JSON_EVENTS.items():
+        properties, counters = answer(ops[name]['notify'])
+        events.append(json_object({'event': {'const': event,
+                                             'description': ' '.join(
+                                                 ops[name]['doc'].split())},
+                                   **properties}, ['event'], counters))
+    defs['monitor show'] = {'anyOf': events}
+    return json.dumps({
+        '$schema': 'https://json-schema.org/draft/2020-12/schema',
+        '$id': f'urn:rdma-isolate:json:{JSON_VERSION}',
+        'title': f'What rdma-isolate -j prints, version {JSON_VERSION}',
+        '$comment': 'SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause. '
+                    'Generated by tools/regen.sh from the netlink spec.',
+        'description': 'One definition for each command; of monitor, of each '
+                       'line. Keys may be added within a version, and words; '
+                       'none is taken away or gets another meaning.',
+        '$defs': defs,
+    }, indent=1) + '\n'
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -261,6 +420,8 @@ def main():
         print(names_h(spec), end='')
     elif sys.argv[1] == 'names-c':
         print(names_c(spec), end='')
+    elif sys.argv[1] == 'json':
+        print(json_schema(spec), end='')
     elif sys.argv[1] == 'rst':
         print(rst(spec, spdx), end='')
     else:

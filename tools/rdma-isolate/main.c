@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 			out.pretty = true;
 			break;
 		case 'V':
-			puts("rdma-isolate " VERSION);
+			puts("rdma-isolate " VERSION ", JSON " NAME_JSON);
 			return CMD_DONE;
 		case 'h':
 			cmd_help(stdout);

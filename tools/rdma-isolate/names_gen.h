@@ -39,6 +39,9 @@ struct name_set {
 	unsigned int max;
 };
 
+/* version of the JSON output */
+#define NAME_JSON "1"
+
 extern const struct name_enum name_state;
 extern const struct name_enum name_mode;
 extern const struct name_enum name_class;
