@@ -274,6 +274,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 		rd->stats[RISO_STAT_FLUSHED]++;
 		if (f) {
 			f->flush = true;
+			riso_flow_failed(f, wc->status);
 			riso_queue_kill(f, slot->seq);
 		}
 	}
@@ -602,6 +603,7 @@ void riso_comp_refuse(struct work_struct *work)
 		wc->status = f->told_refused ? IB_WC_WR_FLUSH_ERR :
 					       IB_WC_GENERAL_ERR;
 		f->told_refused = true;
+		riso_flow_failed(f, wc->status);
 		c->soft_tail++;
 		told = true;
 	}

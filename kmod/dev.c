@@ -217,7 +217,10 @@ static void finish(struct riso_dev *rd)
 	module_put(THIS_MODULE);
 }
 
-/* Let go of flows that have drained, and of the device when all have. */
+/*
+ * Tell of flows that have failed, let go of those that have drained, and of the device
+ * when all have.
+ */
 static void drain_work(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(to_delayed_work(work),
@@ -228,6 +231,7 @@ static void drain_work(struct work_struct *work)
 	riso_comp_reap(rd);
 	riso_arb_run(rd);
 	mutex_lock(&rd->mutex);
+	riso_flow_tell_errors(rd);
 	settled = !riso_flow_settle_all(rd);
 	if (leaving)
 		settled = settled && riso_comp_idle(rd);

@@ -275,16 +275,28 @@ static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
 	info->wait_ns = f->wait_ns;
 	info->rnr_timer = f->rnr_timer;
 	info->rnr_known = f->rnr_known;
+	info->error = f->error;
 	info->held = f->q.recs ? riso_queue_len(&f->q) : 0;
 	spin_unlock_irq(&rd->lock);
 }
 
-static void tell(struct riso_flow *f, bool gone)
+static void tell(struct riso_flow *f, enum riso_flow_event event)
 {
 	struct riso_flow_info info;
 
 	fill_info(f, &info);
-	riso_nl_flow_event(f->rd, &info, gone);
+	riso_nl_flow_event(f->rd, &info, event);
+}
+
+static void tell_error(struct riso_flow *f)
+{
+	enum ib_wc_status error = READ_ONCE(f->error);
+
+	if (f->told_error == error)
+		return;
+	f->told_error = error;
+	if (error != IB_WC_SUCCESS)
+		tell(f, RISO_FLOW_FAILED);
 }
 
 /* Class, group and management, from rules and state; mutex held. */
@@ -335,7 +347,7 @@ static void update(struct riso_flow *f)
 	f->told = true;
 	f->told_reason = reason(f);
 	f->told_rule = f->rule_id;
-	tell(f, false);
+	tell(f, RISO_FLOW_NEWS);
 }
 
 /**
@@ -465,11 +477,13 @@ static void reset(struct riso_flow *f)
 	struct riso_dev *rd = f->rd;
 
 	cancel_delayed_work_sync(&f->refuse);
+	tell_error(f);
 	riso_observe_reset(f);
 	spin_lock_irq(&rd->lock);
 	f->flush = false;
 	f->refused = false;
 	f->told_refused = false;
+	WRITE_ONCE(f->error, IB_WC_SUCCESS);
 	f->debt = false;
 	if (f->q.recs) {
 		riso_queue_drop(f);
@@ -558,7 +572,8 @@ void riso_flow_destroyed(struct riso_flow *f)
 	cancel_delayed_work_sync(&f->refuse);
 	mutex_lock(&rd->mutex);
 	trace_flow_destroy(f, reason(f));
-	tell(f, true);
+	tell_error(f);
+	tell(f, RISO_FLOW_GONE);
 	hash_del_rcu(&f->hash);
 	/* Another QP may have the number already. */
 	xa_cmpxchg(&rd->qpns, f->qpn, f, NULL, GFP_KERNEL);
@@ -591,6 +606,38 @@ void riso_flow_surrender(struct riso_flow *f)
 	f->cq_uses = 0;
 	WRITE_ONCE(f->mode, RISO_FLOW_DRAIN);
 	riso_dev_settle(f->rd);
+}
+
+/**
+ * riso_flow_failed - a work request of a flow has failed
+ * @f: the flow
+ * @status: how
+ *
+ * Remembers the first, which listeners are told of soon.
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status)
+{
+	if (f->error != IB_WC_SUCCESS || status == IB_WC_WR_FLUSH_ERR)
+		return;
+	WRITE_ONCE(f->error, status);
+	riso_dev_settle(f->rd);
+}
+
+/**
+ * riso_flow_tell_errors - tell listeners of flows that have failed
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_flow_tell_errors(struct riso_dev *rd)
+{
+	struct riso_flow *f;
+	unsigned long qpn;
+
+	xa_for_each(&rd->qpns, qpn, f)
+		tell_error(f);
 }
 
 /**

@@ -54,6 +54,7 @@ enum riso_flow_mode {
  * @told: listeners know of it
  * @told_reason: and that this is why it is not managed
  * @told_rule: and that this is its rule
+ * @told_error: and that this is @error
  * @mode: how the hooks treat it
  * @state: of the QP
  * @mtu: of the path, bytes
@@ -65,6 +66,7 @@ enum riso_flow_mode {
  * @flush: QP in error: post at once, do not cut
  * @refused: provider takes no more: complete here
  * @told_refused: and has said so once
+ * @error: of the first work request that failed since creation or RESET
  * @debt: its next batch does not wait
  * @stale: what it has out does not stand in the NIC
  * @refuse: completes what the provider refuses
@@ -94,7 +96,8 @@ enum riso_flow_mode {
  *
  * @qp, @rd, @qpn and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects all from @mode on; @mode is also read without it.
- * &riso_dev.mutex protects class, rule, group, @seen, @watch and the life of the flow.
+ * &riso_dev.mutex protects class, rule, group, what was told, @seen, @watch and the
+ * life of the flow.
  */
 struct riso_flow {
 	struct hlist_node hash;
@@ -121,6 +124,7 @@ struct riso_flow {
 	bool told;
 	enum riso_reason told_reason;
 	u32 told_rule;
+	enum ib_wc_status told_error;
 
 	enum riso_flow_mode mode;
 	enum ib_qp_state state;
@@ -133,6 +137,7 @@ struct riso_flow {
 	bool flush;
 	bool refused;
 	bool told_refused;
+	enum ib_wc_status error;
 	bool debt;
 	bool stale;
 	struct delayed_work refuse;
@@ -201,6 +206,7 @@ static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
  * @held: work requests in the queue
  * @rnr_timer: delay for senders without a receive, as encoded
  * @rnr_known: @rnr_timer is valid
+ * @error: how its first failed work request failed
  * @group: id of its group, 0 when there was no memory for one
  * @sizes: messages by size class, posted while observed
  */
@@ -228,6 +234,7 @@ struct riso_flow_info {
 	u32 held;
 	u32 rnr_timer;
 	bool rnr_known;
+	enum ib_wc_status error;
 	u32 group;
 	u64 sizes[RISO_SIZES];
 };
@@ -242,6 +249,8 @@ void riso_flow_destroyed(struct riso_flow *f);
 
 void riso_flow_update_all(struct riso_dev *rd);
 void riso_flow_surrender(struct riso_flow *f);
+void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status);
+void riso_flow_tell_errors(struct riso_dev *rd);
 u32 riso_flow_held(struct riso_flow *f);
 u32 riso_flow_settle_all(struct riso_dev *rd);
 void riso_flow_release_all(struct riso_dev *rd);

@@ -31,6 +31,9 @@ static_assert((int)RISO_DEV_OBSERVE == (int)RISO_STATE_OBSERVE);
 static_assert((int)RISO_DEV_ENFORCE == (int)RISO_STATE_ENFORCE);
 static_assert((int)RISO_DEV_DRAINING == (int)RISO_STATE_DRAINING);
 static_assert((int)RISO_DEV_GONE == (int)RISO_STATE_GONE);
+static_assert((int)RISO_ERROR_NONE == (int)IB_WC_SUCCESS);
+static_assert((int)RISO_ERROR_RNR_RETRY_EXCEEDED == (int)IB_WC_RNR_RETRY_EXC_ERR);
+static_assert((int)RISO_ERROR_GENERAL == (int)IB_WC_GENERAL_ERR);
 static_assert(RDMA_ISOLATE_AUTO == RISO_AUTO);
 static_assert(RDMA_ISOLATE_DEV_NAME_MAX + 1 == IB_DEVICE_NAME_MAX);
 static_assert(RDMA_ISOLATE_ULP_NAME_MAX + 1 == RISO_ULP_LEN);
@@ -346,6 +349,10 @@ static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 
 	if (info->rnr_known &&
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_RNR_TIMER, info->rnr_timer))
+		goto cancel;
+
+	if (info->error != IB_WC_SUCCESS &&
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_ERROR, info->error))
 		goto cancel;
 
 	if (info->ulp[0] &&
@@ -1188,15 +1195,18 @@ void riso_nl_budget_event(struct riso_dev *rd)
 }
 
 void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
-			bool gone)
+			enum riso_flow_event event)
 {
+	static const u8 cmds[] = {
+		[RISO_FLOW_NEWS] = RDMA_ISOLATE_CMD_FLOW_NTF,
+		[RISO_FLOW_FAILED] = RDMA_ISOLATE_CMD_FLOW_ERROR_NTF,
+		[RISO_FLOW_GONE] = RDMA_ISOLATE_CMD_FLOW_DEL_NTF,
+	};
 	struct sk_buff *msg = begin_event();
 	int err = 0;
 
 	if (msg)
-		err = put_flow(msg, 0, 0, 0, gone ?
-			       RDMA_ISOLATE_CMD_FLOW_DEL_NTF :
-			       RDMA_ISOLATE_CMD_FLOW_NTF,
+		err = put_flow(msg, 0, 0, 0, cmds[event],
 			       dev_name(&rd->ibdev->dev), info);
 	end_event(msg, err);
 }

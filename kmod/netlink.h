@@ -8,6 +8,18 @@
 struct riso_dev;
 struct riso_flow_info;
 
+/**
+ * enum riso_flow_event - what listeners are told of a flow
+ * @RISO_FLOW_NEWS: it is new, or changed
+ * @RISO_FLOW_FAILED: a first work request of it has failed
+ * @RISO_FLOW_GONE: it is gone
+ */
+enum riso_flow_event {
+	RISO_FLOW_NEWS,
+	RISO_FLOW_FAILED,
+	RISO_FLOW_GONE,
+};
+
 int riso_nl_init(void);
 void riso_nl_exit(void);
 
@@ -40,16 +52,16 @@ void riso_nl_dev_event(struct riso_dev *rd);
 void riso_nl_budget_event(struct riso_dev *rd);
 
 /**
- * riso_nl_flow_event - tell listeners that a flow changed, or is gone
+ * riso_nl_flow_event - tell listeners of a flow
  * @rd: its device
  * @info: the flow
- * @gone: it is gone
+ * @event: what is to be told
  *
  * Does nothing before riso_nl_init() and after riso_nl_exit().
  *
  * Context: may sleep. Takes a lock inside of which is nothing that a caller holds.
  */
 void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
-			bool gone);
+			enum riso_flow_event event);
 
 #endif /* RISO_NETLINK_H */

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# rdma-isolate monitor: devices and flows are told of when they come, change and go,
-# once each, as lines of text and of JSON.
+# rdma-isolate monitor: devices and flows are told of when they come, change, fail and
+# go, once each, as lines of text and of JSON.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
+. "$(dirname "$0")/ulp.inc"
 
 require rdma rdma-isolate jq ibv_rc_pingpong
 need_module rdma_rxe
@@ -98,6 +99,19 @@ device_goes_and_comes()
 	told '.event == "device" and .name == "rxe0" and .state == "idle"' 3
 }
 
+# The peer refuses a message half-way. What is flushed has not failed.
+flow_fails()
+{
+	ulp_isolate && ulp_run size len=200001 count=2 && ulp_run drain &&
+	ulp_run remacc len=200001 || { ulp_report; return 1; }
+	told '.event == "flow-gone" and .error == "remote-access"' 1 &&
+	told '.event == "flow-error" and .dev == "rxe0" and
+		.ulp == "riso_test_ulp" and .error == "remote-access"' 1 &&
+	told '.event == "flow-error"' 1 &&
+	grep -q '^event flow-error dev rxe0 .* error remote-access ' "$dir/text" &&
+	ulp_release
+}
+
 only_one_device()
 {
 	! grep -q rxe1 "$dir/only" && grep -q '"name":"rxe0"' "$dir/only"
@@ -108,12 +122,13 @@ text_is_the_same()
 	[ "$(grep -c '^event device dev rxe0 .* state gone ' "$dir/text")" -eq 1 ]
 }
 
+load_test_module riso_test_ulp
 load_module && setup_rxe || skip_all "no rxe devices"
 rdma-isolate -j monitor >"$dir/json" &
 rdma-isolate monitor >"$dir/text" &
 rdma-isolate -j monitor show dev rxe0 >"$dir/only" &
 ktap_print_header
-ktap_set_plan 11
+ktap_set_plan 12
 check "the monitor listens" busywait 30 is_listening
 check "a device changes" device_changes
 check "a flow comes" flow_comes
@@ -124,5 +139,6 @@ check "a lease expires" lease_expires
 check "a device goes and comes" device_goes_and_comes
 check "only one device" only_one_device
 check "text" text_is_the_same
+check "a flow fails" flow_fails
 check_schema "$(sed 's/^/monitor show\t/' "$dir/json")"
 ktap_finished

@@ -274,7 +274,7 @@ JSON_COMMANDS = {
 
 JSON_EVENTS = {
     'dev-ntf': 'device', 'flow-ntf': 'flow', 'flow-del-ntf': 'flow-gone',
-    'budget-ntf': 'lease-expired',
+    'flow-error-ntf': 'flow-error', 'budget-ntf': 'lease-expired',
 }
 
 # Keys that explain takes from flows and groups, and those of its own

@@ -37,6 +37,10 @@ static const struct kind {
 		RDMA_ISOLATE_A_FLOW_DEV, flow_fields, RDMA_ISOLATE_A_FLOW_SIZE
 	},
 	{
+		RDMA_ISOLATE_CMD_FLOW_ERROR_NTF, "flow-error", &name_set_flow,
+		RDMA_ISOLATE_A_FLOW_DEV, flow_fields, RDMA_ISOLATE_A_FLOW_SIZE
+	},
+	{
 		RDMA_ISOLATE_CMD_FLOW_DEL_NTF, "flow-gone", &name_set_flow,
 		RDMA_ISOLATE_A_FLOW_DEV, flow_fields, RDMA_ISOLATE_A_FLOW_SIZE
 	},

@@ -85,6 +85,35 @@ const struct name_enum name_size = {
 	size_values, 9,
 };
 
+static const struct name_value error_values[] = {
+	{ "none", "no work request of it has failed" },
+	{ "local-length", "local length error" },
+	{ "local-operation", "local QP operation error" },
+	{ "local-eec-operation", "local EE context operation error" },
+	{ "local-protection", "local protection error" },
+	{ "flushed", "flushed" },
+	{ "window-bind", "memory window bind error" },
+	{ "bad-response", "bad response from the peer" },
+	{ "local-access", "local access error" },
+	{ "remote-invalid", "the peer calls the request invalid" },
+	{ "remote-access", "the peer does not allow the access" },
+	{ "remote-operation", "the peer could not do it" },
+	{ "retry-exceeded", "the peer does not answer" },
+	{ "rnr-retry-exceeded", "the peer posts no receives" },
+	{ "local-rdd", "local RDD violation" },
+	{ "remote-invalid-rd", "the peer calls the RD request invalid" },
+	{ "remote-abort", "the peer has aborted" },
+	{ "eec-number", "invalid EE context number" },
+	{ "eec-state", "invalid EE context state" },
+	{ "fatal", "fatal error of the device" },
+	{ "response-timeout", "the response timed out" },
+	{ "general", "the provider refused it after it was taken" },
+};
+
+const struct name_enum name_error = {
+	error_values, 22,
+};
+
 static const struct name_attr dev_attrs[] = {
 	[1] = { "pad", NAME_PAD, 0 },
 	[2] = { "name", NAME_STRING, 0 },
@@ -137,10 +166,11 @@ static const struct name_attr flow_attrs[] = {
 	[24] = { "group", NAME_U32, 0 },
 	[25] = { "rnr_timer", NAME_U32, 0 },
 	[26] = { "size", NAME_NEST, 0 },
+	[27] = { "error", NAME_U32, &name_error },
 };
 
 const struct name_set name_set_flow = {
-	flow_attrs, 26,
+	flow_attrs, 27,
 };
 
 static const struct name_attr rule_attrs[] = {

@@ -48,6 +48,7 @@ extern const struct name_enum name_class;
 extern const struct name_enum name_reason;
 extern const struct name_enum name_switch;
 extern const struct name_enum name_size;
+extern const struct name_enum name_error;
 extern const struct name_set name_set_dev;
 extern const struct name_set name_set_flow;
 extern const struct name_set name_set_rule;

@@ -138,6 +138,56 @@ enum riso_size {
 	RISO_SIZE_MORE,
 };
 
+/**
+ * enum riso_error - how a work request failed, numbered as enum ib_wc_status
+ * @RISO_ERROR_NONE: no work request of it has failed
+ * @RISO_ERROR_LOCAL_LENGTH: local length error
+ * @RISO_ERROR_LOCAL_OPERATION: local QP operation error
+ * @RISO_ERROR_LOCAL_EEC_OPERATION: local EE context operation error
+ * @RISO_ERROR_LOCAL_PROTECTION: local protection error
+ * @RISO_ERROR_FLUSHED: flushed
+ * @RISO_ERROR_WINDOW_BIND: memory window bind error
+ * @RISO_ERROR_BAD_RESPONSE: bad response from the peer
+ * @RISO_ERROR_LOCAL_ACCESS: local access error
+ * @RISO_ERROR_REMOTE_INVALID: the peer calls the request invalid
+ * @RISO_ERROR_REMOTE_ACCESS: the peer does not allow the access
+ * @RISO_ERROR_REMOTE_OPERATION: the peer could not do it
+ * @RISO_ERROR_RETRY_EXCEEDED: the peer does not answer
+ * @RISO_ERROR_RNR_RETRY_EXCEEDED: the peer posts no receives
+ * @RISO_ERROR_LOCAL_RDD: local RDD violation
+ * @RISO_ERROR_REMOTE_INVALID_RD: the peer calls the RD request invalid
+ * @RISO_ERROR_REMOTE_ABORT: the peer has aborted
+ * @RISO_ERROR_EEC_NUMBER: invalid EE context number
+ * @RISO_ERROR_EEC_STATE: invalid EE context state
+ * @RISO_ERROR_FATAL: fatal error of the device
+ * @RISO_ERROR_RESPONSE_TIMEOUT: the response timed out
+ * @RISO_ERROR_GENERAL: the provider refused it after it was taken
+ */
+enum riso_error {
+	RISO_ERROR_NONE,
+	RISO_ERROR_LOCAL_LENGTH,
+	RISO_ERROR_LOCAL_OPERATION,
+	RISO_ERROR_LOCAL_EEC_OPERATION,
+	RISO_ERROR_LOCAL_PROTECTION,
+	RISO_ERROR_FLUSHED,
+	RISO_ERROR_WINDOW_BIND,
+	RISO_ERROR_BAD_RESPONSE,
+	RISO_ERROR_LOCAL_ACCESS,
+	RISO_ERROR_REMOTE_INVALID,
+	RISO_ERROR_REMOTE_ACCESS,
+	RISO_ERROR_REMOTE_OPERATION,
+	RISO_ERROR_RETRY_EXCEEDED,
+	RISO_ERROR_RNR_RETRY_EXCEEDED,
+	RISO_ERROR_LOCAL_RDD,
+	RISO_ERROR_REMOTE_INVALID_RD,
+	RISO_ERROR_REMOTE_ABORT,
+	RISO_ERROR_EEC_NUMBER,
+	RISO_ERROR_EEC_STATE,
+	RISO_ERROR_FATAL,
+	RISO_ERROR_RESPONSE_TIMEOUT,
+	RISO_ERROR_GENERAL,
+};
+
 #define RDMA_ISOLATE_BUCKETS	24
 
 enum {
@@ -191,6 +241,7 @@ enum {
 	RDMA_ISOLATE_A_FLOW_GROUP,
 	RDMA_ISOLATE_A_FLOW_RNR_TIMER,
 	RDMA_ISOLATE_A_FLOW_SIZE,
+	RDMA_ISOLATE_A_FLOW_ERROR,
 
 	__RDMA_ISOLATE_A_FLOW_MAX,
 	RDMA_ISOLATE_A_FLOW_MAX = (__RDMA_ISOLATE_A_FLOW_MAX - 1)
@@ -308,6 +359,7 @@ enum {
 	RDMA_ISOLATE_CMD_BUDGET_SET,
 	RDMA_ISOLATE_CMD_BUDGET_NTF,
 	RDMA_ISOLATE_CMD_HIST_GET,
+	RDMA_ISOLATE_CMD_FLOW_ERROR_NTF,
 
 	__RDMA_ISOLATE_CMD_MAX,
 	RDMA_ISOLATE_CMD_MAX = (__RDMA_ISOLATE_CMD_MAX - 1)
