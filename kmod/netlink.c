@@ -108,7 +108,6 @@ static struct riso_dev *find_dev(const struct nlattr *name,
 	return rd;
 }
 
-/* The caller cancels the whole message when there is no room. */
 static int put_counter(struct sk_buff *skb, int attr, const char *name, u64 val)
 {
 	struct nlattr *nest;
@@ -123,18 +122,75 @@ static int put_counter(struct sk_buff *skb, int attr, const char *name, u64 val)
 	return 0;
 }
 
-static int put_dev(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
-		   struct riso_dev *rd)
+static int put_text(struct sk_buff *skb, int attr, const char *text)
 {
-	struct riso_dev_info info;
-	void *hdr;
+	return *text ? nla_put_string(skb, attr, text) : 0;
+}
 
-	riso_dev_info(rd, &info);
+static int put_peer(struct sk_buff *skb, int attr, const union ib_gid *gid)
+{
+	char peer[INET6_ADDRSTRLEN];
+
+	snprintf(peer, sizeof(peer), "%pI6c", gid->raw);
+	return nla_put_string(skb, attr, peer);
+}
+
+/*
+ * Puts the attributes of something that a device has into a message. What it has put
+ * when there is no room for all is taken out again by its caller.
+ */
+typedef int (*fill_fn)(struct sk_buff *skb, struct riso_dev *rd,
+		       const void *what);
+
+static int put_msg(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
+		   fill_fn fill, struct riso_dev *rd, const void *what)
+{
+	void *hdr;
 
 	hdr = genlmsg_put(skb, portid, seq, &family, flags, cmd);
 	if (!hdr)
 		return -EMSGSIZE;
 
+	if (fill(skb, rd, what)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+/* One message of a dump */
+static int put_part(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
+		    fill_fn fill, struct riso_dev *rd, const void *what)
+{
+	return put_msg(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+		       NLM_F_MULTI, cmd, fill, rd, what);
+}
+
+static int reply(struct genl_info *info, u8 cmd, fill_fn fill,
+		 struct riso_dev *rd, const void *what)
+{
+	struct sk_buff *msg;
+	int err;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
+
+	err = put_msg(msg, info->snd_portid, info->snd_seq, 0, cmd, fill, rd,
+		      what);
+	if (err) {
+		nlmsg_free(msg);
+		return err;
+	}
+	return genlmsg_reply(msg, info);
+}
+
+static int fill_dev(struct sk_buff *skb, struct riso_dev *rd, const void *what)
+{
+	struct riso_dev_info info;
+
+	riso_dev_info(rd, &info);
 	if (nla_put_string(skb, RDMA_ISOLATE_A_DEV_NAME, info.name) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_INDEX, info.index) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_STATE, info.state) ||
@@ -161,49 +217,30 @@ static int put_dev(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_HELD_WRS, info.held) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_PORTS, info.ports) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_HISTOGRAM,
-			info.cfg.histogram)) {
-		genlmsg_cancel(skb, hdr);
+			info.cfg.histogram))
 		return -EMSGSIZE;
-	}
-
-	genlmsg_end(skb, hdr);
 	return 0;
 }
 
 /* What there is one of for each device */
-typedef int (*put_fn)(struct sk_buff *skb, u32 portid, u32 seq, int flags,
-		      u8 cmd, struct riso_dev *rd);
-
 static int reply_of_dev(struct genl_info *info, const struct nlattr *name,
-			u8 cmd, put_fn put)
+			u8 cmd, fill_fn fill)
 {
 	struct riso_dev *rd;
-	struct sk_buff *msg;
 	int err;
 
 	rd = find_dev(name, info->extack);
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg) {
-		err = -ENOMEM;
-		goto put_dev;
-	}
-
-	err = put(msg, info->snd_portid, info->snd_seq, 0, cmd, rd);
-	if (err)
-		nlmsg_free(msg);
-	else
-		err = genlmsg_reply(msg, info);
-put_dev:
+	err = reply(info, cmd, fill, rd, NULL);
 	riso_dev_put(rd);
 	return err;
 }
 
 /* cb->args[0] is the index of the next device */
 static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
-		     put_fn put)
+		     fill_fn fill)
 {
 	struct riso_dev *rd;
 	u32 index;
@@ -216,8 +253,7 @@ static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
 	watch_changes(cb);
 	while ((rd = riso_dev_get_next(cb->args[0]))) {
 		index = rd->index;
-		err = put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			  NLM_F_MULTI, cmd, rd);
+		err = put_part(skb, cb, cmd, fill, rd, NULL);
 		riso_dev_put(rd);
 		if (err)
 			return skb->len ?: err;
@@ -230,13 +266,13 @@ static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
 int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_DEV_NAME],
-			    RDMA_ISOLATE_CMD_DEV_GET, put_dev);
+			    RDMA_ISOLATE_CMD_DEV_GET, fill_dev);
 }
 
 int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
 				   struct netlink_callback *cb)
 {
-	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_DEV_GET, put_dev);
+	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_DEV_GET, fill_dev);
 }
 
 static void read_u64(struct nlattr **attrs, int attr, u64 *val, u32 bit,
@@ -307,18 +343,13 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
-		    const char *dev, const struct riso_flow_info *info)
+static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 {
-	char peer[INET6_ADDRSTRLEN];
-	void *hdr;
+	const struct riso_flow_info *info = what;
 	int i;
 
-	hdr = genlmsg_put(skb, portid, seq, &family, flags, cmd);
-	if (!hdr)
-		return -EMSGSIZE;
-
-	if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_DEV, dev) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_DEV,
+			   dev_name(&rd->ibdev->dev)) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_QPN, info->qpn) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_CLASS, info->class) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_MANAGED,
@@ -344,57 +375,42 @@ static int put_flow(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 			      RDMA_ISOLATE_A_FLOW_PAD) ||
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_HELD, info->held,
 			      RDMA_ISOLATE_A_FLOW_PAD) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_GROUP, info->group))
-		goto cancel;
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_GROUP, info->group) ||
+	    put_text(skb, RDMA_ISOLATE_A_FLOW_ULP, info->ulp) ||
+	    put_text(skb, RDMA_ISOLATE_A_FLOW_COMM, info->comm))
+		return -EMSGSIZE;
 
 	if (info->rnr_known &&
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_RNR_TIMER, info->rnr_timer))
-		goto cancel;
+		return -EMSGSIZE;
 
 	if (info->error != IB_WC_SUCCESS &&
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_ERROR, info->error))
-		goto cancel;
+		return -EMSGSIZE;
 
-	if (info->ulp[0] &&
-	    nla_put_string(skb, RDMA_ISOLATE_A_FLOW_ULP, info->ulp))
-		goto cancel;
-
-	if (info->peer_known) {
-		snprintf(peer, sizeof(peer), "%pI6c", info->peer.raw);
-		if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_PEER, peer))
-			goto cancel;
-	}
-
-	if (info->comm[0] &&
-	    nla_put_string(skb, RDMA_ISOLATE_A_FLOW_COMM, info->comm))
-		goto cancel;
+	if (info->peer_known &&
+	    put_peer(skb, RDMA_ISOLATE_A_FLOW_PEER, &info->peer))
+		return -EMSGSIZE;
 
 	if (info->pid &&
 	    (nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_PID, info->pid) ||
 	     nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_UID, info->uid)))
-		goto cancel;
+		return -EMSGSIZE;
 
 	for (i = 0; i < RISO_SIZES; i++)
 		if (put_counter(skb, RDMA_ISOLATE_A_FLOW_SIZE,
 				riso_stat_names[RISO_STAT_SIZE + i],
 				info->sizes[i]))
-			goto cancel;
+			return -EMSGSIZE;
 
-	genlmsg_end(skb, hdr);
 	return 0;
-
-cancel:
-	genlmsg_cancel(skb, hdr);
-	return -EMSGSIZE;
 }
 
 int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *qpn = info->attrs[RDMA_ISOLATE_A_FLOW_QPN];
 	struct riso_flow_info flow;
-	struct riso_dev_info dev;
 	struct riso_dev *rd;
-	struct sk_buff *msg;
 	int err;
 
 	if (!qpn) {
@@ -411,23 +427,10 @@ int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG_ATTR(info->extack, qpn,
 				    "the device has no queue pair of this number made since the module was loaded");
 		err = -ENOENT;
-		goto put_dev;
+	} else {
+		err = reply(info, RDMA_ISOLATE_CMD_FLOW_GET, fill_flow, rd,
+			    &flow);
 	}
-
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg) {
-		err = -ENOMEM;
-		goto put_dev;
-	}
-
-	riso_dev_info(rd, &dev);
-	err = put_flow(msg, info->snd_portid, info->snd_seq, 0,
-		       RDMA_ISOLATE_CMD_FLOW_GET, dev.name, &flow);
-	if (err)
-		nlmsg_free(msg);
-	else
-		err = genlmsg_reply(msg, info);
-put_dev:
 	riso_dev_put(rd);
 	return err;
 }
@@ -437,14 +440,11 @@ static int dump_flows(struct sk_buff *skb, struct netlink_callback *cb,
 		      struct riso_dev *rd)
 {
 	struct riso_flow_info flow;
-	struct riso_dev_info dev;
 	int err;
 
-	riso_dev_info(rd, &dev);
 	while (!riso_flow_info_next(rd, cb->args[1], &flow)) {
-		err = put_flow(skb, NETLINK_CB(cb->skb).portid,
-			       cb->nlh->nlmsg_seq, NLM_F_MULTI,
-			       RDMA_ISOLATE_CMD_FLOW_GET, dev.name, &flow);
+		err = put_part(skb, cb, RDMA_ISOLATE_CMD_FLOW_GET, fill_flow,
+			       rd, &flow);
 		if (err)
 			return err;
 		cb->args[1] = flow.qpn + 1;
@@ -524,7 +524,6 @@ static int put_behind(struct sk_buff *skb, const struct riso_behind *behind)
 	if (!nest)
 		return -EMSGSIZE;
 
-	/* the caller cancels the whole message */
 	if (nla_put_u32(skb, RDMA_ISOLATE_A_BEHIND_GROUP, behind->group) ||
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BEHIND_NS, behind->ns,
 			      RDMA_ISOLATE_A_BEHIND_PAD))
@@ -561,19 +560,14 @@ static int put_pressure(struct sk_buff *skb,
 	return 0;
 }
 
-static int put_group(struct sk_buff *skb, u32 portid, u32 seq, int flags,
-		     const char *dev, const struct riso_group_info *info)
+static int fill_group(struct sk_buff *skb, struct riso_dev *rd,
+		      const void *what)
 {
+	const struct riso_group_info *info = what;
 	const struct riso_identity *who = &info->who;
-	char peer[INET6_ADDRSTRLEN];
-	void *hdr;
 
-	hdr = genlmsg_put(skb, portid, seq, &family, flags,
-			  RDMA_ISOLATE_CMD_GROUP_GET);
-	if (!hdr)
-		return -EMSGSIZE;
-
-	if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_DEV, dev) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_DEV,
+			   dev_name(&rd->ibdev->dev)) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_ID, info->id) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_WEIGHT, info->weight) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_FLOWS, info->flows) ||
@@ -585,40 +579,27 @@ static int put_group(struct sk_buff *skb, u32 portid, u32 seq, int flags,
 			      RDMA_ISOLATE_A_GROUP_PAD) ||
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_USED_NS, info->used_ns,
 			      RDMA_ISOLATE_A_GROUP_PAD) ||
-	    put_pressure(skb, &info->pressure))
-		goto cancel;
+	    put_pressure(skb, &info->pressure) ||
+	    put_text(skb, RDMA_ISOLATE_A_GROUP_ULP, who->ulp) ||
+	    put_text(skb, RDMA_ISOLATE_A_GROUP_COMM, who->comm))
+		return -EMSGSIZE;
 
-	if (who->ulp[0] &&
-	    nla_put_string(skb, RDMA_ISOLATE_A_GROUP_ULP, who->ulp))
-		goto cancel;
-
-	if (who->peer_known) {
-		snprintf(peer, sizeof(peer), "%pI6c", who->peer.raw);
-		if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_PEER, peer))
-			goto cancel;
-	}
+	if (who->peer_known &&
+	    put_peer(skb, RDMA_ISOLATE_A_GROUP_PEER, &who->peer))
+		return -EMSGSIZE;
 
 	if (who->pid &&
 	    (nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_PID, who->pid) ||
-	     nla_put_string(skb, RDMA_ISOLATE_A_GROUP_COMM, who->comm) ||
 	     nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_UID, who->uid)))
-		goto cancel;
-
-	genlmsg_end(skb, hdr);
+		return -EMSGSIZE;
 	return 0;
-
-cancel:
-	genlmsg_cancel(skb, hdr);
-	return -EMSGSIZE;
 }
 
 int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *id = info->attrs[RDMA_ISOLATE_A_GROUP_ID];
 	struct riso_group_info group;
-	struct riso_dev_info dev;
 	struct riso_dev *rd;
-	struct sk_buff *msg;
 	int err;
 
 	if (!id) {
@@ -635,23 +616,10 @@ int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG_ATTR(info->extack, id,
 				    "no group has this id on the device");
 		err = -ENOENT;
-		goto put_dev;
+	} else {
+		err = reply(info, RDMA_ISOLATE_CMD_GROUP_GET, fill_group, rd,
+			    &group);
 	}
-
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg) {
-		err = -ENOMEM;
-		goto put_dev;
-	}
-
-	riso_dev_info(rd, &dev);
-	err = put_group(msg, info->snd_portid, info->snd_seq, 0, dev.name,
-			&group);
-	if (err)
-		nlmsg_free(msg);
-	else
-		err = genlmsg_reply(msg, info);
-put_dev:
 	riso_dev_put(rd);
 	return err;
 }
@@ -661,14 +629,11 @@ static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb,
 		       struct riso_dev *rd)
 {
 	struct riso_group_info group;
-	struct riso_dev_info dev;
 	int err;
 
-	riso_dev_info(rd, &dev);
 	while (!riso_flow_group_next(rd, cb->args[1], &group)) {
-		err = put_group(skb, NETLINK_CB(cb->skb).portid,
-				cb->nlh->nlmsg_seq, NLM_F_MULTI, dev.name,
-				&group);
+		err = put_part(skb, cb, RDMA_ISOLATE_CMD_GROUP_GET, fill_group,
+			       rd, &group);
 		if (err)
 			return err;
 		cb->args[1] = group.id + 1;
@@ -827,58 +792,33 @@ int rdma_isolate_nl_rule_del_doit(struct sk_buff *skb, struct genl_info *info)
 	return riso_rule_del(nla_get_u32(id), info->extack);
 }
 
-static int put_rule(struct sk_buff *skb, u32 portid, u32 seq, int flags,
-		    const struct riso_rule_spec *spec)
+/* Rules belong to no device. */
+static int fill_rule(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 {
-	char peer[INET6_ADDRSTRLEN];
-	void *hdr;
-
-	hdr = genlmsg_put(skb, portid, seq, &family, flags,
-			  RDMA_ISOLATE_CMD_RULE_GET);
-	if (!hdr)
-		return -EMSGSIZE;
+	const struct riso_rule_spec *spec = what;
 
 	if (nla_put_u32(skb, RDMA_ISOLATE_A_RULE_ID, spec->id) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_CLASS, spec->class) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_WEIGHT, spec->weight))
-		goto cancel;
+	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_WEIGHT, spec->weight) ||
+	    put_text(skb, RDMA_ISOLATE_A_RULE_DEV, spec->dev) ||
+	    put_text(skb, RDMA_ISOLATE_A_RULE_ULP, spec->ulp) ||
+	    put_text(skb, RDMA_ISOLATE_A_RULE_COMM, spec->comm))
+		return -EMSGSIZE;
 
-	if (spec->dev[0] &&
-	    nla_put_string(skb, RDMA_ISOLATE_A_RULE_DEV, spec->dev))
-		goto cancel;
-
-	if (spec->ulp[0] &&
-	    nla_put_string(skb, RDMA_ISOLATE_A_RULE_ULP, spec->ulp))
-		goto cancel;
-
-	if (spec->has_peer) {
-		snprintf(peer, sizeof(peer), "%pI6c", spec->peer.raw);
-		if (nla_put_string(skb, RDMA_ISOLATE_A_RULE_PEER, peer))
-			goto cancel;
-	}
-
-	if (spec->comm[0] &&
-	    nla_put_string(skb, RDMA_ISOLATE_A_RULE_COMM, spec->comm))
-		goto cancel;
+	if (spec->has_peer &&
+	    put_peer(skb, RDMA_ISOLATE_A_RULE_PEER, &spec->peer))
+		return -EMSGSIZE;
 
 	if (spec->has_uid &&
 	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_UID, spec->uid))
-		goto cancel;
-
-	genlmsg_end(skb, hdr);
+		return -EMSGSIZE;
 	return 0;
-
-cancel:
-	genlmsg_cancel(skb, hdr);
-	return -EMSGSIZE;
 }
 
 int rdma_isolate_nl_rule_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *id = info->attrs[RDMA_ISOLATE_A_RULE_ID];
 	struct riso_rule_spec spec;
-	struct sk_buff *msg;
-	int err;
 
 	if (!id) {
 		GENL_SET_ERR_MSG(info, "the id of the rule is missing");
@@ -889,17 +829,7 @@ int rdma_isolate_nl_rule_get_doit(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG_ATTR(info->extack, id, "no rule has this id");
 		return -ENOENT;
 	}
-
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
-		return -ENOMEM;
-
-	err = put_rule(msg, info->snd_portid, info->snd_seq, 0, &spec);
-	if (err) {
-		nlmsg_free(msg);
-		return err;
-	}
-	return genlmsg_reply(msg, info);
+	return reply(info, RDMA_ISOLATE_CMD_RULE_GET, fill_rule, NULL, &spec);
 }
 
 /* cb->args[0] is the last id that was shown */
@@ -916,8 +846,8 @@ int rdma_isolate_nl_rule_get_dumpit(struct sk_buff *skb,
 	watch_changes(cb);
 	while (cb->args[0] < U32_MAX &&
 	       !riso_rule_next(cb->args[0] + 1, &spec)) {
-		err = put_rule(skb, NETLINK_CB(cb->skb).portid,
-			       cb->nlh->nlmsg_seq, NLM_F_MULTI, &spec);
+		err = put_part(skb, cb, RDMA_ISOLATE_CMD_RULE_GET, fill_rule,
+			       NULL, &spec);
 		if (err)
 			return skb->len ?: err;
 		cb->args[0] = spec.id;
@@ -926,64 +856,44 @@ int rdma_isolate_nl_rule_get_dumpit(struct sk_buff *skb,
 	return skb->len;
 }
 
-static int put_stats(struct sk_buff *skb, u32 portid, u32 seq, int flags,
-		     u8 cmd, struct riso_dev *rd)
+static int fill_stats(struct sk_buff *skb, struct riso_dev *rd,
+		      const void *what)
 {
 	u64 vals[RISO_STAT_MAX];
-	struct riso_dev_info info;
 	unsigned int i;
-	void *hdr;
 
-	riso_dev_info(rd, &info);
 	riso_dev_stats(rd, vals);
-
-	hdr = genlmsg_put(skb, portid, seq, &family, flags, cmd);
-	if (!hdr)
+	if (nla_put_string(skb, RDMA_ISOLATE_A_STAT_DEV,
+			   dev_name(&rd->ibdev->dev)))
 		return -EMSGSIZE;
-
-	if (nla_put_string(skb, RDMA_ISOLATE_A_STAT_DEV, info.name))
-		goto cancel;
 
 	for (i = 0; i < RISO_STAT_MAX; i++)
 		if (put_counter(skb, RDMA_ISOLATE_A_STAT_COUNTER,
 				riso_stat_names[i], vals[i]))
-			goto cancel;
-
-	genlmsg_end(skb, hdr);
+			return -EMSGSIZE;
 	return 0;
-
-cancel:
-	genlmsg_cancel(skb, hdr);
-	return -EMSGSIZE;
 }
 
 int rdma_isolate_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_STAT_DEV],
-			    RDMA_ISOLATE_CMD_STAT_GET, put_stats);
+			    RDMA_ISOLATE_CMD_STAT_GET, fill_stats);
 }
 
 int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
 				    struct netlink_callback *cb)
 {
-	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_STAT_GET, put_stats);
+	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_STAT_GET, fill_stats);
 }
 
-static int put_budget(struct sk_buff *skb, u32 portid, u32 seq, int flags,
-		      u8 cmd, struct riso_dev *rd)
+static int fill_budget(struct sk_buff *skb, struct riso_dev *rd,
+		       const void *what)
 {
 	struct riso_budget budget;
-	struct riso_dev_info info;
-	void *hdr;
 
-	riso_dev_info(rd, &info);
 	riso_dev_budget(rd, &budget);
-
-	hdr = genlmsg_put(skb, portid, seq, &family, flags, cmd);
-	if (!hdr)
-		return -EMSGSIZE;
-
-	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV, info.name) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV,
+			   dev_name(&rd->ibdev->dev)) ||
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL,
 			      budget.cfg.safe_util,
 			      RDMA_ISOLATE_A_BUDGET_PAD) ||
@@ -998,25 +908,21 @@ static int put_budget(struct sk_buff *skb, u32 portid, u32 seq, int flags,
 			      RDMA_ISOLATE_A_BUDGET_PAD) ||
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_RX_PACE,
 			      budget.pace[RISO_RX],
-			      RDMA_ISOLATE_A_BUDGET_PAD)) {
-		genlmsg_cancel(skb, hdr);
+			      RDMA_ISOLATE_A_BUDGET_PAD))
 		return -EMSGSIZE;
-	}
-
-	genlmsg_end(skb, hdr);
 	return 0;
 }
 
 int rdma_isolate_nl_budget_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_BUDGET_DEV],
-			    RDMA_ISOLATE_CMD_BUDGET_GET, put_budget);
+			    RDMA_ISOLATE_CMD_BUDGET_GET, fill_budget);
 }
 
 int rdma_isolate_nl_budget_get_dumpit(struct sk_buff *skb,
 				      struct netlink_callback *cb)
 {
-	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_BUDGET_GET, put_budget);
+	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_BUDGET_GET, fill_budget);
 }
 
 int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
@@ -1051,26 +957,18 @@ int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-static int put_hist(struct sk_buff *skb, u32 portid, u32 seq, int flags,
-		    struct riso_dev *rd, enum riso_class class)
+static int fill_hist(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 {
+	const enum riso_class *class = what;
 	u64 times[RDMA_ISOLATE_BUCKETS];
-	struct riso_dev_info info;
 	char name[32];
-	void *hdr;
 	int i;
 
-	riso_dev_info(rd, &info);
-	riso_observe_times(rd, class, times);
-
-	hdr = genlmsg_put(skb, portid, seq, &family, flags,
-			  RDMA_ISOLATE_CMD_HIST_GET);
-	if (!hdr)
+	riso_observe_times(rd, *class, times);
+	if (nla_put_string(skb, RDMA_ISOLATE_A_HIST_DEV,
+			   dev_name(&rd->ibdev->dev)) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_HIST_CLASS, *class))
 		return -EMSGSIZE;
-
-	if (nla_put_string(skb, RDMA_ISOLATE_A_HIST_DEV, info.name) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_HIST_CLASS, class))
-		goto cancel;
 
 	for (i = 0; i < RDMA_ISOLATE_BUCKETS; i++) {
 		if (i < RDMA_ISOLATE_BUCKETS - 1)
@@ -1079,46 +977,29 @@ static int put_hist(struct sk_buff *skb, u32 portid, u32 seq, int flags,
 			strscpy(name, "more", sizeof(name));
 		if (put_counter(skb, RDMA_ISOLATE_A_HIST_COUNTER, name,
 				times[i]))
-			goto cancel;
+			return -EMSGSIZE;
 	}
-
-	genlmsg_end(skb, hdr);
 	return 0;
-
-cancel:
-	genlmsg_cancel(skb, hdr);
-	return -EMSGSIZE;
 }
 
 int rdma_isolate_nl_hist_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct nlattr *class = info->attrs[RDMA_ISOLATE_A_HIST_CLASS];
+	struct nlattr *attr = info->attrs[RDMA_ISOLATE_A_HIST_CLASS];
+	enum riso_class class;
 	struct riso_dev *rd;
-	struct sk_buff *msg;
 	int err;
 
-	if (!class) {
+	if (!attr) {
 		GENL_SET_ERR_MSG(info, "the class is missing");
 		return -EINVAL;
 	}
+	class = nla_get_u32(attr);
 
 	rd = find_dev(info->attrs[RDMA_ISOLATE_A_HIST_DEV], info->extack);
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg) {
-		err = -ENOMEM;
-		goto put_dev;
-	}
-
-	err = put_hist(msg, info->snd_portid, info->snd_seq, 0, rd,
-		       nla_get_u32(class));
-	if (err)
-		nlmsg_free(msg);
-	else
-		err = genlmsg_reply(msg, info);
-put_dev:
+	err = reply(info, RDMA_ISOLATE_CMD_HIST_GET, fill_hist, rd, &class);
 	riso_dev_put(rd);
 	return err;
 }
@@ -1127,12 +1008,13 @@ put_dev:
 static int dump_hists(struct sk_buff *skb, struct netlink_callback *cb,
 		      struct riso_dev *rd)
 {
+	enum riso_class class;
 	int err;
 
 	for (; cb->args[1] < RISO_CLASSES; cb->args[1]++) {
-		err = put_hist(skb, NETLINK_CB(cb->skb).portid,
-			       cb->nlh->nlmsg_seq, NLM_F_MULTI, rd,
-			       cb->args[1]);
+		class = cb->args[1];
+		err = put_part(skb, cb, RDMA_ISOLATE_CMD_HIST_GET, fill_hist,
+			       rd, &class);
 		if (err)
 			return err;
 	}
@@ -1154,44 +1036,35 @@ int rdma_isolate_nl_hist_get_dumpit(struct sk_buff *skb,
 			    attrs[RDMA_ISOLATE_A_HIST_CLASS], dump_hists);
 }
 
-/* A message for listeners, with event_lock held; NULL if there is no need. */
-static struct sk_buff *begin_event(void)
+static void tell_listeners(u8 cmd, fill_fn fill, struct riso_dev *rd,
+			   const void *what)
 {
-	mutex_lock(&event_lock);
-	if (event_up &&
-	    genl_has_listeners(&family, &init_net, RDMA_ISOLATE_NLGRP_EVENTS))
-		return genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	return NULL;
-}
+	struct sk_buff *msg;
 
-static void end_event(struct sk_buff *msg, int err)
-{
-	if (err)
+	mutex_lock(&event_lock);
+	if (!event_up ||
+	    !genl_has_listeners(&family, &init_net, RDMA_ISOLATE_NLGRP_EVENTS))
+		goto unlock;
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		goto unlock;
+	if (put_msg(msg, 0, 0, 0, cmd, fill, rd, what))
 		nlmsg_free(msg);
-	else if (msg)
+	else
 		genlmsg_multicast(&family, msg, 0, RDMA_ISOLATE_NLGRP_EVENTS,
 				  GFP_KERNEL);
+unlock:
 	mutex_unlock(&event_lock);
 }
 
 void riso_nl_dev_event(struct riso_dev *rd)
 {
-	struct sk_buff *msg = begin_event();
-	int err = 0;
-
-	if (msg)
-		err = put_dev(msg, 0, 0, 0, RDMA_ISOLATE_CMD_DEV_NTF, rd);
-	end_event(msg, err);
+	tell_listeners(RDMA_ISOLATE_CMD_DEV_NTF, fill_dev, rd, NULL);
 }
 
 void riso_nl_budget_event(struct riso_dev *rd)
 {
-	struct sk_buff *msg = begin_event();
-	int err = 0;
-
-	if (msg)
-		err = put_budget(msg, 0, 0, 0, RDMA_ISOLATE_CMD_BUDGET_NTF, rd);
-	end_event(msg, err);
+	tell_listeners(RDMA_ISOLATE_CMD_BUDGET_NTF, fill_budget, rd, NULL);
 }
 
 void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
@@ -1202,13 +1075,8 @@ void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
 		[RISO_FLOW_FAILED] = RDMA_ISOLATE_CMD_FLOW_ERROR_NTF,
 		[RISO_FLOW_GONE] = RDMA_ISOLATE_CMD_FLOW_DEL_NTF,
 	};
-	struct sk_buff *msg = begin_event();
-	int err = 0;
 
-	if (msg)
-		err = put_flow(msg, 0, 0, 0, cmds[event],
-			       dev_name(&rd->ibdev->dev), info);
-	end_event(msg, err);
+	tell_listeners(cmds[event], fill_flow, rd, info);
 }
 
 static struct genl_family family __ro_after_init = {
