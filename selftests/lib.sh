@@ -64,6 +64,12 @@ need_module()
 	done
 }
 
+# With KASAN, lockdep and kmemleak all takes many times longer.
+is_debug_kernel()
+{
+	[ -e /sys/kernel/debug/kmemleak ]
+}
+
 # stage_binary PROGRAM...: into memory, with its libraries. The root file
 # system is the host's, and the clock goes on while the host reads a file.
 stage_binary()

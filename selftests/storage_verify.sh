@@ -16,7 +16,7 @@ trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
 
 if [ -n "${RISO_REQUESTS:-}" ]; then
 	requests=$RISO_REQUESTS
-elif [ -e /sys/kernel/debug/kmemleak ]; then
+elif is_debug_kernel; then
 	requests=5000
 else
 	requests=15000
