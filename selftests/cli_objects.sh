@@ -284,7 +284,7 @@ take_back()
 connect_before_load || skip_all "no rxe devices, or no target on them"
 load_module || skip_all "the module does not load"
 ktap_print_header
-ktap_set_plan 44
+ktap_set_plan 45
 check "an older connection of the kernel" shows '
 	map(select(.reason == "before-load")) | length == 2 and all(.ulp == "nvme_rdma" and .qp_type == "RC" and .qp_state == "RTS" and
 	(.managed | not) and (has("pid") | not))' flow show dev rxe0
@@ -361,6 +361,9 @@ check "an unknown rule" refused 1 "rule" rule delete id "$first"
 check "counters" shows \
 	'.[0] | .dev == "rxe0" and .chunk_posted == 0 and .chunk_bytes == 0' \
 	statistic show dev rxe0
+check "histograms" shows 'map(select(.dev == "rxe1").class) ==
+	["latency", "throughput", "bandwidth"] and all(.below_1us == 0)' \
+	statistic histogram
 check "counters of an unknown device" refused 1 "dev rxe9: " \
 	statistic show dev rxe9
 check_schema
