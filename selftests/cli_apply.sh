@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Settings that come at boot: rdma-isolate apply reads /etc/rdma-isolate.d, and udev
-# asks for the units that run it, when the module comes and when a device does. A
-# second time changes nothing, what the operator has added stays, and with anything
-# wrong in any file nothing changes at all.
+# Settings that come at boot: rdma-isolate apply reads /etc/rdma-isolate.d. udev and
+# systemd, which are started for this, run it as the units say: when the module comes
+# and when a device does. A second time changes nothing, what the operator has added
+# stays, and with anything wrong in any file nothing changes at all.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
 
-require rdma rdma-isolate jq setpriv systemd-escape
+require rdma rdma-isolate jq unshare nsenter systemctl systemd-escape
 need_module rdma_rxe
 boot=$(dirname "$(realpath "$0")")/../tools/boot
 [ -e "$boot/rdma-isolate@.service" ] || skip_all "no tools/boot beside the tests"
@@ -22,9 +22,82 @@ clean_up()
 {
 	[ ! -e /sys/class/infiniband/riso-3 ] || rdma dev set riso-3 name rxe3
 	teardown_all
+	[ -z "$systemd" ] || kill -KILL "$systemd"
 	umount "$conf"
-	rm -rf "$dir" /run/udev/rules.d/90-rdma-isolate.rules
-	[ -z "$udev" ] || udevadm control --reload
+	rm -rf "$dir" "${ours[@]}"
+}
+
+# --- systemd ----------------------------------------------------------------
+
+units=/run/systemd/system
+ours=("$units/rdma-isolate.service" "$units/rdma-isolate@.service"
+      "$units/sysinit.target" "$units/basic.target"
+      "$units/systemd-tmpfiles-setup.service"
+      /run/udev/rules.d/90-rdma-isolate.rules /run/riso-boot)
+systemd=
+
+# As the first process of a namespace. Of all that it would do at boot, udev is
+# enough, and it shall not clean /tmp. The tool is where the units can see it: not in anybody's home or /tmp.
+start_systemd()
+{
+	local u
+
+	mkdir -p "$units" /run/udev/rules.d /run/riso-boot &&
+	cp "$(command -v rdma-isolate)" /run/riso-boot/ &&
+	cp "$boot/90-rdma-isolate.rules" /run/udev/rules.d/ || return
+	for u in rdma-isolate.service rdma-isolate@.service; do
+		sed "s|^ExecStart=|&/run/riso-boot/|" "$boot/$u" >"$units/$u"
+	done
+	ln -s /dev/null "$units/systemd-tmpfiles-setup.service"
+	printf '%s\n' "[Unit]" DefaultDependencies=no >"$units/sysinit.target"
+	printf '%s\n' "[Unit]" DefaultDependencies=no \
+		Wants=systemd-udevd.service >"$units/basic.target"
+	env -i container=riso unshare --fork --kill-child --pid --mount \
+		--mount-proc /lib/systemd/systemd --system \
+		--unit=basic.target --log-target=null --show-status=0 \
+		</dev/null >/dev/null 2>&1 &
+	busywait 60 find_systemd && busywait 120 is_up
+}
+
+find_systemd()
+{
+	systemd=$(pgrep -f '^/lib/systemd/systemd --system --unit=basic.target')
+}
+
+ctl()
+{
+	nsenter -t "$systemd" -p -m systemctl "$@" 2>/dev/null
+}
+
+is_up()
+{
+	[ "$(ctl is-active systemd-udevd.service)" = active ]
+}
+
+# is_now STATE UNIT
+is_now()
+{
+	[ "$(ctl is-active "$2")" = "$1" ]
+}
+
+# unit_is STATE UNIT: soon
+unit_is()
+{
+	busywait 60 is_now "$@" && return
+	ktap_print_msg "$(ctl --no-pager status "$2" | head -n 12)"
+	return 1
+}
+
+# The instance is made of the path.
+unit_of()
+{
+	echo "rdma-isolate@$(systemd-escape -p \
+		"$(realpath "/sys/class/infiniband/$1")").service"
+}
+
+device_comes()
+{
+	unit_is active "$(unit_of "$1")"
 }
 
 # file NAME LINE...
@@ -34,43 +107,6 @@ file()
 	shift
 
 	printf '%s\n' "$@" >"$conf/$name"
-}
-
-# Without systemd nobody does what udev asks for, so this does, with what the unit
-# allows: start UNIT [PATH]
-start()
-{
-	local unit=$1 path=${2:-} words
-
-	words=$(sed -n 's/^ExecStart=//p' "$boot/$unit")
-	# shellcheck disable=SC2086 # words
-	setpriv --no-new-privs --bounding-set=-all,+net_admin \
-		${words//%f/"$path"}
-}
-
-# wanted UNIT PATH: does udev ask for this unit when it sees this
-wanted()
-{
-	local wants
-
-	[ -n "$udev" ] || return 0
-	udevadm settle
-	wants=$(udevadm info -q property -p "$2")
-	grep -Eq "^SYSTEMD_WANTS=(.* )?$1( |$)" <<<"$wants" &&
-	grep -q '^TAGS=.*:systemd:' <<<"$wants" && return
-	ktap_print_msg "$wants"
-	return 1
-}
-
-# device_comes DEV: as udev and systemd see it; the instance is made of its path
-device_comes()
-{
-	local path instance
-
-	path=$(realpath "/sys/class/infiniband/$1") &&
-	instance=$(systemd-escape -p "$path") &&
-	wanted rdma-isolate@.service "$path" &&
-	start rdma-isolate@.service "/$(systemd-escape -u "$instance")"
 }
 
 # state NAME: all that can be set, and the ids of the rules
@@ -105,8 +141,7 @@ first_files()
 
 module_comes()
 {
-	load_module && wanted rdma-isolate.service /sys/module/rdma_isolate &&
-	start rdma-isolate.service &&
+	load_module && unit_is active rdma-isolate.service &&
 	shows '.[0] | .chunk_bytes == 8192 and .max_rate == 50000000 and
 		.state == "observe" and .calibrated' dev show dev rxe0 &&
 	shows '.[0] | .chunk_bytes == 16384 and .state == "idle" and
@@ -155,7 +190,10 @@ device_appears()
 
 device_comes_back()
 {
-	rdma link delete rxe2 &&
+	local unit
+
+	unit=$(unit_of rxe2)
+	rdma link delete rxe2 && unit_is inactive "$unit" &&
 	rdma link add rxe2 type rxe netdev veth2 && device_comes rxe2 &&
 	shows '.[0] | .max_rate == 25000000 and .state == "observe"' \
 		dev show dev rxe2
@@ -234,6 +272,20 @@ a_directory()
 	refused 1 "$conf/99-dir.conf: Is a directory" apply
 }
 
+unit_fails()
+{
+	! ctl restart rdma-isolate.service && unit_is failed rdma-isolate.service
+}
+
+module_goes()
+{
+	rmdir "$conf/99-dir.conf" && ctl restart rdma-isolate.service &&
+	unit_is active rdma-isolate.service &&
+	rdma-isolate dev set dev rxe0 mode disable &&
+	rdma-isolate dev set dev rxe2 mode disable && unload_module &&
+	unit_is inactive rdma-isolate.service
+}
+
 completes()
 {
 	rdma-isolate complete apply | grep -qx rxe1
@@ -243,21 +295,10 @@ mkdir -p "$conf" && mount -t tmpfs -o mode=755 riso-apply "$conf" || {
 	trap - EXIT
 	skip_all "no file system for $conf"
 }
-udev=
-! udevadm control --ping --timeout=10 2>/dev/null || udev=1
-if [ -n "$udev" ]; then
-	mkdir -p /run/udev/rules.d
-	cp "$boot/90-rdma-isolate.rules" /run/udev/rules.d/
-	udevadm control --reload
-fi
 setup_rxe || skip_all "no rxe devices"
 ktap_print_header
-ktap_set_plan 21
-if [ -n "$udev" ]; then
-	ktap_test_pass "udev is there"
-else
-	ktap_test_skip "udev is there: what it would ask for is started unasked"
-fi
+ktap_set_plan 23
+check "systemd and udev are there" start_systemd
 check "no file, nothing to do" rdma-isolate apply
 first_files
 check "the module is missing" refused 1 "modprobe" apply
@@ -285,4 +326,6 @@ check "a setting that the kernel refuses" wrong 1 "2: safe-util may not be above
 	"rule add ulp bad class latency" "dev set dev rxe0 safe-util 1tbit chunk 8k"
 check "a rule that the kernel refuses" too_many_rules
 check "a directory" a_directory
+check "the unit fails then" unit_fails
+check "and not without a file; the module goes" module_goes
 ktap_finished

@@ -138,14 +138,15 @@ route_over_wire()
 		lladdr "$(cat "/sys/class/net/$4/address")"
 }
 
-# A device has its GID only after the address was heard of.
+# A device has its GID only after the address was heard of, among the first of
+# a thousand.
 gid_of()
 {
 	local dev=$1 hex file
 	# shellcheck disable=SC2046 # four numbers
 	hex=$(printf '%02x%02x:%02x%02x' $(echo "$2" | tr . ' '))
 	file=$(grep -lx "0000:0000:0000:0000:0000:ffff:$hex" \
-		/sys/class/infiniband/"$dev"/ports/1/gids/*) &&
+		/sys/class/infiniband/"$dev"/ports/1/gids/?) &&
 	basename "$file"
 }
 
