@@ -36,13 +36,19 @@ first()
 
 runs()
 {
-	local command=$1 status
+	local command=$1 status seconds=20
 
 	load_module || return
 	command=${command//mlx5_0/rxe1}
-	command=${command/ id 3/ id $(first group id)}
-	command=${command/ qpn 17/ qpn $(first flow qpn)}
-	timeout 20 bash -c "cd $dir && set -o pipefail; $command" \
+	case $command in
+	*" id 3"*)
+		command=${command/ id 3/ id $(first group id)} ;;
+	*" qpn 17"*)
+		command=${command/ qpn 17/ qpn $(first flow qpn)} ;;
+	*monitor*)
+		seconds=3 ;;
+	esac
+	timeout $seconds bash -c "cd $dir && set -o pipefail; $command" \
 		>"$dir/out" 2>&1
 	status=$?
 	# what is shown until it is interrupted
