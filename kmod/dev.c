@@ -67,7 +67,7 @@ struct riso_dev *riso_dev_get_by_name(const char *name)
 
 	mutex_lock(&devs_lock);
 	xa_for_each(&devs, index, rd) {
-		if (!strcmp(dev_name(&rd->ibdev->dev), name)) {
+		if (!strcmp(rd->ibdev->name, name)) {
 			kref_get(&rd->ref);
 			found = rd;
 			break;
@@ -100,7 +100,7 @@ void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info)
 	struct riso_flow *f;
 
 	memset(info, 0, sizeof(*info));
-	strscpy(info->name, dev_name(&rd->ibdev->dev), sizeof(info->name));
+	strscpy(info->name, rd->ibdev->name, sizeof(info->name));
 	info->index = rd->index;
 	info->ports = rd->ibdev->phys_port_cnt;
 	spin_lock_irq(&rd->lock);
@@ -218,7 +218,7 @@ static void finish(struct riso_dev *rd)
 }
 
 /*
- * Tell of flows that have failed, let go of those that have drained, and of the device
+ * Tell what has happened to flows, let go of those that have drained, and of the device
  * when all have.
  */
 static void drain_work(struct work_struct *work)
@@ -231,7 +231,7 @@ static void drain_work(struct work_struct *work)
 	riso_comp_reap(rd);
 	riso_arb_run(rd);
 	mutex_lock(&rd->mutex);
-	riso_flow_tell_errors(rd);
+	riso_flow_tell_all(rd);
 	settled = !riso_flow_settle_all(rd);
 	if (leaving)
 		settled = settled && riso_comp_idle(rd);
@@ -613,10 +613,20 @@ static void remove_one(struct ib_device *ibdev, void *data)
 	bury(rd);
 }
 
+/* Rules go by the name. */
+static void rename_one(struct ib_device *ibdev, void *data)
+{
+	struct riso_dev *rd = data;
+
+	update_flows(rd);
+	riso_nl_dev_event(rd);
+}
+
 static struct ib_client riso_client = {
 	.name = KBUILD_MODNAME,
 	.add = add_one,
 	.remove = remove_one,
+	.rename = rename_one,
 };
 
 /**

@@ -299,6 +299,17 @@ static void tell_error(struct riso_flow *f)
 		tell(f, RISO_FLOW_FAILED);
 }
 
+/* A rule never changes: its id stands for class and weight. */
+static void tell_news(struct riso_flow *f)
+{
+	if (f->told && f->told_reason == reason(f) && f->told_rule == f->rule_id)
+		return;
+	f->told = true;
+	f->told_reason = reason(f);
+	f->told_rule = f->rule_id;
+	tell(f, RISO_FLOW_NEWS);
+}
+
 /* Class, group and management, from rules and state; mutex held. */
 static void update(struct riso_flow *f)
 {
@@ -308,7 +319,7 @@ static void update(struct riso_flow *f)
 
 	if (rd->buried)
 		return;
-	if (riso_rule_match(&f->who, &rule)) {
+	if (riso_rule_match(&f->who, rd->ibdev->name, &rule)) {
 		f->class = rule.class;
 		f->rule_id = rule.id;
 		f->weight = rule.weight;
@@ -341,13 +352,7 @@ static void update(struct riso_flow *f)
 	count_latency(f, f->class == RISO_CLASS_LATENCY &&
 		      f->unfit != RISO_REASON_SPECIAL_QP &&
 		      f->state == IB_QPS_RTS);
-	/* A rule never changes: its id stands for class and weight. */
-	if (f->told && f->told_reason == reason(f) && f->told_rule == f->rule_id)
-		return;
-	f->told = true;
-	f->told_reason = reason(f);
-	f->told_rule = f->rule_id;
-	tell(f, RISO_FLOW_NEWS);
+	tell_news(f);
 }
 
 /**
@@ -371,7 +376,6 @@ static void identify(struct riso_flow *f, bool user)
 {
 	struct riso_identity *who = &f->who;
 
-	who->dev = dev_name(&f->rd->ibdev->dev);
 	if (user) {
 		get_task_comm(who->comm, current->group_leader);
 		who->pid = task_tgid_nr(current);
@@ -626,18 +630,22 @@ void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status)
 }
 
 /**
- * riso_flow_tell_errors - tell listeners of flows that have failed
+ * riso_flow_tell_all - tell listeners what has happened to flows while posting
  * @rd: the device
+ *
+ * That is, which have failed, and which are not managed any more.
  *
  * Context: &riso_dev.mutex.
  */
-void riso_flow_tell_errors(struct riso_dev *rd)
+void riso_flow_tell_all(struct riso_dev *rd)
 {
 	struct riso_flow *f;
 	unsigned long qpn;
 
-	xa_for_each(&rd->qpns, qpn, f)
+	xa_for_each(&rd->qpns, qpn, f) {
+		tell_news(f);
 		tell_error(f);
+	}
 }
 
 /**

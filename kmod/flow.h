@@ -250,7 +250,7 @@ void riso_flow_destroyed(struct riso_flow *f);
 void riso_flow_update_all(struct riso_dev *rd);
 void riso_flow_surrender(struct riso_flow *f);
 void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status);
-void riso_flow_tell_errors(struct riso_dev *rd);
+void riso_flow_tell_all(struct riso_dev *rd);
 u32 riso_flow_held(struct riso_flow *f);
 u32 riso_flow_settle_all(struct riso_dev *rd);
 void riso_flow_release_all(struct riso_dev *rd);

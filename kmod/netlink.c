@@ -348,8 +348,7 @@ static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 	const struct riso_flow_info *info = what;
 	int i;
 
-	if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_DEV,
-			   dev_name(&rd->ibdev->dev)) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_DEV, rd->ibdev->name) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_QPN, info->qpn) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_CLASS, info->class) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_MANAGED,
@@ -566,8 +565,7 @@ static int fill_group(struct sk_buff *skb, struct riso_dev *rd,
 	const struct riso_group_info *info = what;
 	const struct riso_identity *who = &info->who;
 
-	if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_DEV,
-			   dev_name(&rd->ibdev->dev)) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_DEV, rd->ibdev->name) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_ID, info->id) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_WEIGHT, info->weight) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_FLOWS, info->flows) ||
@@ -863,8 +861,7 @@ static int fill_stats(struct sk_buff *skb, struct riso_dev *rd,
 	unsigned int i;
 
 	riso_dev_stats(rd, vals);
-	if (nla_put_string(skb, RDMA_ISOLATE_A_STAT_DEV,
-			   dev_name(&rd->ibdev->dev)))
+	if (nla_put_string(skb, RDMA_ISOLATE_A_STAT_DEV, rd->ibdev->name))
 		return -EMSGSIZE;
 
 	for (i = 0; i < RISO_STAT_MAX; i++)
@@ -892,8 +889,7 @@ static int fill_budget(struct sk_buff *skb, struct riso_dev *rd,
 	struct riso_budget budget;
 
 	riso_dev_budget(rd, &budget);
-	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV,
-			   dev_name(&rd->ibdev->dev)) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV, rd->ibdev->name) ||
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL,
 			      budget.cfg.safe_util,
 			      RDMA_ISOLATE_A_BUDGET_PAD) ||
@@ -965,8 +961,7 @@ static int fill_hist(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 	int i;
 
 	riso_observe_times(rd, *class, times);
-	if (nla_put_string(skb, RDMA_ISOLATE_A_HIST_DEV,
-			   dev_name(&rd->ibdev->dev)) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_HIST_DEV, rd->ibdev->name) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_HIST_CLASS, *class))
 		return -EMSGSIZE;
 

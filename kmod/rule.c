@@ -32,9 +32,9 @@ static u32 rule_count;
 static u32 last_id;
 
 static bool matches(const struct riso_rule_spec *r,
-		    const struct riso_identity *who)
+		    const struct riso_identity *who, const char *dev)
 {
-	if (r->dev[0] && strcmp(r->dev, who->dev))
+	if (r->dev[0] && strcmp(r->dev, dev))
 		return false;
 	if (r->ulp[0] && strcmp(r->ulp, who->ulp))
 		return false;
@@ -52,12 +52,13 @@ static bool matches(const struct riso_rule_spec *r,
 /**
  * riso_rule_match - find the rule for a flow
  * @who: what is known of the flow
+ * @dev: name of its device
  * @out: the rule
  *
  * Context: may sleep.
  * Return: true if there is one.
  */
-bool riso_rule_match(const struct riso_identity *who,
+bool riso_rule_match(const struct riso_identity *who, const char *dev,
 		     struct riso_rule_spec *out)
 {
 	struct rule *r;
@@ -65,7 +66,7 @@ bool riso_rule_match(const struct riso_identity *who,
 
 	mutex_lock(&rule_lock);
 	list_for_each_entry(r, &rules, list) {
-		found = matches(&r->spec, who);
+		found = matches(&r->spec, who, dev);
 		if (found) {
 			*out = r->spec;
 			break;

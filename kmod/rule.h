@@ -48,8 +48,7 @@ struct riso_rule_spec {
 };
 
 /**
- * struct riso_identity - what rules look at
- * @dev: name of the ib_device
+ * struct riso_identity - what rules look at, besides the name of the device
  * @ulp: name of the kernel ULP, empty for a user-space QP
  * @peer: GID of the remote side, if @peer_known
  * @peer_known: the QP has been connected
@@ -58,7 +57,6 @@ struct riso_rule_spec {
  * @uid: user of the creating task
  */
 struct riso_identity {
-	const char *dev;
 	char ulp[RISO_ULP_LEN];
 	union ib_gid peer;
 	bool peer_known;
@@ -71,7 +69,7 @@ int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
 		  struct netlink_ext_ack *extack);
 int riso_rule_del(u32 id, struct netlink_ext_ack *extack);
 int riso_rule_next(u32 id, struct riso_rule_spec *out);
-bool riso_rule_match(const struct riso_identity *who,
+bool riso_rule_match(const struct riso_identity *who, const char *dev,
 		     struct riso_rule_spec *out);
 void riso_rule_exit(void);
 

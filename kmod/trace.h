@@ -19,7 +19,7 @@
 #ifndef RISO_TRACE_DEV_LEN
 #define RISO_TRACE_DEV_LEN 32
 #define riso_trace_dev(to, rd) \
-	strscpy(to, dev_name(&(rd)->ibdev->dev), RISO_TRACE_DEV_LEN)
+	strscpy(to, (rd)->ibdev->name, RISO_TRACE_DEV_LEN)
 #endif
 
 DECLARE_EVENT_CLASS(riso_flow,

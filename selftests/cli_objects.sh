@@ -231,6 +231,25 @@ add_rules()
 	[ "$second" -gt "$first" ]
 }
 
+class_is()
+{
+	[ "$(rdma-isolate -j flow show |
+		jq -r '.[] | select(.dev | test("1$")).class')" = "$1" ]
+}
+
+# Flows are judged again when their device gets another name.
+follows_the_name()
+{
+	local id status
+
+	id=$(rdma-isolate -j rule add dev isl1 class latency | jq '.[0].id') &&
+	class_is bandwidth && rdma dev set rxe1 name isl1 || return
+	class_is latency
+	status=$?
+	rdma dev set isl1 name rxe1 && class_is bandwidth &&
+	rdma-isolate rule delete id "$id" && return $status
+}
+
 delete_rules()
 {
 	rdma-isolate rule delete id "$first" &&
@@ -284,7 +303,7 @@ take_back()
 connect_before_load || skip_all "no rxe devices, or no target on them"
 load_module || skip_all "the module does not load"
 ktap_print_header
-ktap_set_plan 45
+ktap_set_plan 46
 check "an older connection of the kernel" shows '
 	map(select(.reason == "before-load")) | length == 2 and all(.ulp == "nvme_rdma" and .qp_type == "RC" and .qp_state == "RTS" and
 	(.managed | not) and (has("pid") | not))' flow show dev rxe0
@@ -357,6 +376,7 @@ check "a rule in text" text \
 	"id $first ulp nvmet_rdma class bandwidth weight 300" \
 	rule show id "$first"
 check "rules are deleted" delete_rules
+check "a rule goes by the present name" follows_the_name
 check "an unknown rule" refused 1 "rule" rule delete id "$first"
 check "counters" shows \
 	'.[0] | .dev == "rxe0" and .chunk_posted == 0 and .chunk_bytes == 0' \
