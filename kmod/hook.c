@@ -11,9 +11,9 @@
  * that sleeps in one is quiescent for Tasks RCU.
  *
  * From load on, creation, changes and destruction of QPs and CQs are hooked, to
- * register them. Posting is hooked while a device is observed or enabled, polling
- * while it is enabled: polling comes first and goes last, so that no completion
- * with our tag can be polled around us.
+ * register them. Posting and polling are hooked while a device is observed or
+ * enabled: polling comes first and goes last, so that no completion with our tag can be
+ * polled around us.
  *
  * Contexts: post_send, poll_cq and req_notify_cq in any; the others may sleep.
  * A user-space QP costs a test, and an unmanaged kernel QP, or a CQ that no managed

@@ -138,14 +138,15 @@ all_are_gone()
 	! kill -0 "${tracer[@]}" 2>/dev/null
 }
 
-# What does not stop when it is asked to is asked again, and then not any more.
+# bpftrace goes to sleep all the same if it is asked to stop just before: it is asked
+# again, and then not any more.
 stop_scripts()
 {
 	local s pid
 
-	for s in INT INT KILL; do
+	for s in INT INT INT INT INT INT INT INT INT INT INT KILL; do
 		kill -$s "${tracer[@]}" 2>/dev/null
-		busywait 60 all_are_gone && break
+		busywait 10 all_are_gone && break
 		for pid in "${tracer[@]}"; do
 			[ ! -e "/proc/$pid" ] || ktap_print_msg "after $s:" \
 				"$(tr '\0' ' ' <"/proc/$pid/cmdline")" \

@@ -300,10 +300,14 @@ def json_object(properties, required, counters=None):
 def json_value(attr, sets):
     """The type of what an attribute is printed as"""
     name = attr['name']
+    doc = attr['doc']
     if name in JSON_BOOL:
         out = {'type': 'boolean'}
+        doc = doc.replace('1 when', 'True when').replace('0 ', 'false ')
     elif name in JSON_PERCENT:
         out = {'type': 'number', 'minimum': 0, 'maximum': 100}
+        doc = f'Share of the last {name[3:]} s in which it had something to ' \
+              'post and nothing of it was being posted, in percent.'
     elif 'enum' in attr or name in JSON_WORD:
         # what a newer module knows and the tool does not is a number
         out = {'type': ['string', 'integer']}
@@ -316,7 +320,9 @@ def json_value(attr, sets):
         out = {'type': 'integer', 'minimum': 0}
         if name in JSON_AUTO:
             out = {'anyOf': [out, {'const': 'auto'}]}
-    out['description'] = ' '.join(attr['doc'].split())
+    if name in JSON_WORD:
+        doc = 'As the rdma tool shows it; a number if it is not known.'
+    out['description'] = ' '.join(doc.split())
     return out
 
 
@@ -340,7 +346,8 @@ def json_explain(sets):
     dev = json_attrs(sets['flow'], sets, ['dev', 'group'])[0]
     dev['who'] = JSON_WHO
     share = {'type': 'number', 'minimum': 0, 'maximum': 100,
-             'description': 'Its part of all waiting behind others, in percent.'}
+             'description': 'Its part of the device time that all other groups '
+                            'used meanwhile, in percent.'}
     behind = json_attrs(sets['behind'], sets, None)[0]
     behind.update(who=JSON_WHO, share=share)
     group['behind'] = {

@@ -331,7 +331,6 @@ phase_initiators_3to1()
 	shape "$LINK" "$SAFE_UTIL"
 	id=$(rdma-isolate -j rule add dev rxe1 peer 10.0.0.1 class bandwidth \
 		weight 300 | grep -o '[0-9]*' | head -n 1)
-	# a rule is for flows that come after it
 	disconnect_nvme riso0
 	connect riso0 10.0.0.1
 	two_initiators

@@ -106,7 +106,7 @@ static void check_core(const struct host *host, const char *release)
 	judge(host, "ib_core", other ? VERDICT_BAD : VERDICT_OK,
 	      other ? "the RDMA core is a vendor's, not the kernel's" :
 		      "the RDMA core is the kernel's",
-	      "remove the vendor's packages (for MLNX_OFED: ofed_uninstall.sh) and reboot");
+	      "build the module against it, or remove the vendor's packages (for MLNX_OFED: ofed_uninstall.sh) and reboot");
 }
 
 static void check_lockdown(const struct host *host)
