@@ -759,25 +759,27 @@ bool riso_arb_sparse(struct riso_flow *f, u64 now)
 }
 
 /**
- * riso_arb_refund - bytes that were charged were not taken by the provider
+ * riso_arb_refund - what was charged was not taken by the provider
  * @f: the flow
  * @dir: direction
  * @wire: wire bytes
+ * @ops: work requests
  *
  * Context: under &riso_dev.lock.
  */
-void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire)
+void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 {
 	struct riso_dev *rd = f->rd;
 	struct riso_arb *a = &rd->arb[dir];
 	struct riso_group_dir *gd = &f->group->dir[dir];
-	u64 cost = time_of(wire, rd->cfg.max_rate);
+	u64 cost = cost_of(rd, wire, ops, rd->cfg.max_rate);
 
 	if (!wire)
 		return;
 	sub_inflight(f, dir, wire);
 	if (shaped(rd))
-		a->next -= min(a->next, time_of(wire, riso_arb_pace(rd, dir)));
+		a->next -= min(a->next, cost_of(rd, wire, ops,
+						riso_arb_pace(rd, dir)));
 	f->group->used_ns -= min(f->group->used_ns, cost);
 	cost = cost * RISO_WEIGHT_DEFAULT / f->group->weight;
 	set_vtime(a, gd, gd->vtime - min(gd->vtime, cost));

@@ -183,7 +183,7 @@ void riso_arb_wake(struct riso_flow *f);
 void riso_arb_remove(struct riso_flow *f);
 void riso_arb_forget(struct riso_flow *f);
 void riso_arb_idle(struct riso_flow *f);
-void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire);
+void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops);
 void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot);
 bool riso_arb_sparse(struct riso_flow *f, u64 now);

@@ -87,6 +87,7 @@ int riso_comp_alloc(struct riso_flow *f)
 	s->flow = f;
 	s->qpn = f->qpn;
 	s->err_seq = U64_MAX;
+	s->refused_seq = U64_MAX;
 	INIT_LIST_HEAD(&s->zombie);
 	f->slots = s;
 	spin_lock_irq(&tag_lock);
@@ -196,10 +197,12 @@ struct riso_slot *riso_comp_tag(struct riso_slots *s)
  * @f: the flow
  * @head: where the first of them was taken
  * @untagged_wire: what had been posted without a tag then
+ * @ops: how many work requests they are
  *
  * Context: under &riso_dev.lock, by the one that took them.
  */
-void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire)
+void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire,
+		     u32 ops)
 {
 	struct riso_slots *s = f->slots;
 	int dir;
@@ -211,7 +214,7 @@ void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire)
 		for (pos = head; pos != s->head; pos++)
 			wire += slot_at(s, pos)->wire[dir];
 		s->untagged_wire[dir] = untagged_wire[dir];
-		riso_arb_refund(f, dir, wire - untagged_wire[dir]);
+		riso_arb_refund(f, dir, wire - untagged_wire[dir], ops);
 	}
 	while (s->head != head)
 		slot_at(s, --s->head)->flags = 0;
@@ -268,7 +271,8 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 
 	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
 			     slot->flags & RISO_SLOT_ULP_SIGNALED,
-			     slot->seq == s->err_seq);
+			     slot->seq == s->err_seq ||
+			     slot->seq == s->refused_seq);
 	if (!success) {
 		s->err_seq = slot->seq;
 		rd->stats[RISO_STAT_FLUSHED]++;
@@ -296,7 +300,19 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	return RISO_DELIVER;
 }
 
-/* Keep what the ULP may see of @num completions, in order. */
+/* A completion without our tag: of its flow, it may be the first error. */
+static void note_error(struct riso_dev *rd, const struct ib_wc *wc)
+{
+	struct riso_flow *f;
+
+	if (wc->status == IB_WC_SUCCESS || wc->status == IB_WC_WR_FLUSH_ERR)
+		return;
+	f = riso_flow_find(rd, wc->qp);
+	if (f && f->mode != RISO_FLOW_PASS)
+		riso_flow_failed(f, wc->status);
+}
+
+/* Keep what the ULP may see of @num completions, in order; under RCU. */
 static int filter(struct riso_dev *rd, struct ib_wc *wc, int num)
 {
 	int kept = 0;
@@ -308,7 +324,9 @@ static int filter(struct riso_dev *rd, struct ib_wc *wc, int num)
 	for (i = 0; i < num; i++) {
 		struct riso_slots *s = find_tag(wc[i].wr_id);
 
-		if (s && complete_slot(rd, s, &wc[i]) == RISO_HIDE)
+		if (!s)
+			note_error(rd, &wc[i]);
+		else if (complete_slot(rd, s, &wc[i]) == RISO_HIDE)
 			continue;
 		if (kept != i)
 			wc[kept] = wc[i];
@@ -501,9 +519,10 @@ static u32 soft_room(const struct riso_cq *c)
 
 static void reap_cq(struct riso_cq *c)
 {
+	unsigned long flags;
 	int room, got, i;
 
-	if (!spin_trylock(&c->poll_lock))
+	if (!spin_trylock_irqsave(&c->poll_lock, flags))
 		return;
 	room = min_t(int, soft_room(c), RISO_POLL);
 	if (!c->dead && room) {
@@ -515,7 +534,7 @@ static void reap_cq(struct riso_cq *c)
 	}
 	if (!c->dead)
 		check_quiet(c);
-	spin_unlock(&c->poll_lock);
+	spin_unlock_irqrestore(&c->poll_lock, flags);
 }
 
 /**
@@ -556,10 +575,8 @@ void riso_comp_reap(struct riso_dev *rd)
 			cqs[n++] = f->cq;
 	}
 	spin_unlock_irqrestore(&rd->lock, flags);
-	local_irq_save(flags);
 	for (i = 0; i < n; i++)
 		reap_cq(cqs[i]);
-	local_irq_restore(flags);
 	rcu_read_unlock();
 }
 
@@ -594,7 +611,8 @@ void riso_comp_refuse(struct work_struct *work)
 		u64 wr_id;
 
 		/* Chunks of it that were taken may yet be flushed. */
-		f->slots->err_seq = f->q.seq;
+		if (f->q.cur.done)
+			f->slots->refused_seq = f->q.seq;
 		if (!riso_queue_pop(f, &wr_id))
 			continue;
 		memset(wc, 0, sizeof(*wc));
@@ -797,9 +815,9 @@ bool riso_comp_idle(struct riso_dev *rd)
 
 	hash_for_each(rd->cqs, bkt, c, hash) {
 		if (!list_empty(&c->zombies)) {
-			local_irq_disable();
+			rcu_read_lock();
 			reap_cq(c);
-			local_irq_enable();
+			rcu_read_unlock();
 		}
 		spin_lock_irq(&c->poll_lock);
 		idle = idle && list_empty(&c->zombies) &&

@@ -78,7 +78,8 @@ struct riso_slot {
  * @untagged_wire: their bytes
  * @sq_used: send queue entries in use
  * @rd_out: READs and atomics out
- * @err_seq: work request whose error was delivered, U64_MAX for none
+ * @err_seq: work request whose error was delivered last, U64_MAX for none
+ * @refused_seq: the same, of which the provider had refused a part
  */
 struct riso_slots {
 	struct riso_slot *slot;
@@ -96,6 +97,7 @@ struct riso_slots {
 	u32 sq_used;
 	u32 rd_out;
 	u64 err_seq;
+	u64 refused_seq;
 };
 
 /**
@@ -152,7 +154,8 @@ void riso_comp_free(struct riso_flow *f);
 void riso_comp_abandon(struct riso_flow *f);
 struct riso_slot *riso_comp_oldest(const struct riso_slots *s);
 struct riso_slot *riso_comp_tag(struct riso_slots *s);
-void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire);
+void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire,
+		     u32 ops);
 int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc);
 int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags);
 void riso_comp_reap(struct riso_dev *rd);

@@ -168,6 +168,21 @@ static int check_capable(struct riso_dev *rd, struct netlink_ext_ack *extack)
 	return 0;
 }
 
+/* Take all hooks out, and forget what they have registered. */
+static void unhook(struct riso_dev *rd)
+{
+	/* QPs and CQs may go unnoticed once the hooks do: let go of them before. */
+	mutex_lock(&rd->mutex);
+	rd->buried = true;
+	riso_flow_release_all(rd);
+	mutex_unlock(&rd->mutex);
+	riso_hook_detach(rd);
+	mutex_lock(&rd->mutex);
+	riso_flow_forget_all(rd);
+	riso_comp_forget(rd);
+	mutex_unlock(&rd->mutex);
+}
+
 /* The ib_device goes away, nothing of ours is in use: forget it. */
 static void bury(struct riso_dev *rd)
 {
@@ -179,16 +194,7 @@ static void bury(struct riso_dev *rd)
 	xa_erase(&devs, rd->index);
 	mutex_unlock(&devs_lock);
 	riso_nl_changed();
-	/* QPs and CQs may go unnoticed once the hooks do: let go of them before. */
-	mutex_lock(&rd->mutex);
-	rd->buried = true;
-	riso_flow_release_all(rd);
-	mutex_unlock(&rd->mutex);
-	riso_hook_detach(rd);
-	mutex_lock(&rd->mutex);
-	riso_flow_forget_all(rd);
-	riso_comp_forget(rd);
-	mutex_unlock(&rd->mutex);
+	unhook(rd);
 	riso_dev_put(rd);
 }
 
@@ -206,10 +212,10 @@ static void finish(struct riso_dev *rd)
 	removing = rd->removing;
 	orphan = rd->orphan;
 	set_state(rd, removing ? RISO_STATE_GONE : RISO_STATE_IDLE);
+	complete_all(&rd->drained);
 	mutex_unlock(&control);
 	if (!removing)
 		riso_nl_dev_event(rd);
-	complete_all(&rd->drained);
 	if (orphan) {
 		cancel_delayed_work(&rd->drain);
 		bury(rd);
@@ -574,8 +580,8 @@ static int add_one(struct ib_device *ibdev)
 err_reserve:
 	xa_release(&devs, rd->index);
 err_hook:
+	unhook(rd);
 	put_device(&ibdev->dev);
-	riso_hook_detach(rd);
 err_percpu:
 	free_percpu(rd->observed);
 err_free:

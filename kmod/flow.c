@@ -400,7 +400,7 @@ static void identify(struct riso_flow *f, bool user)
 void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 		      const struct ib_qp_init_attr *attr, bool user)
 {
-	struct riso_flow *f;
+	struct riso_flow *f, *old;
 
 	f = kzalloc(sizeof(*f), GFP_KERNEL);
 	if (!f)
@@ -422,8 +422,13 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	identify(f, user);
 
 	mutex_lock(&rd->mutex);
-	/* Some providers number special QPs alike: one of them is enough. */
-	if (rd->buried || xa_insert(&rd->qpns, f->qpn, f, GFP_KERNEL)) {
+	/*
+	 * Some providers number special QPs alike: one of them is enough. Another that
+	 * has the number is being destroyed.
+	 */
+	old = xa_load(&rd->qpns, f->qpn);
+	if (rd->buried || (old && !READ_ONCE(old->dying)) ||
+	    xa_err(xa_store(&rd->qpns, f->qpn, f, GFP_KERNEL))) {
 		mutex_unlock(&rd->mutex);
 		kfree(f);
 		return;
@@ -482,12 +487,15 @@ static void reset(struct riso_flow *f)
 
 	cancel_delayed_work_sync(&f->refuse);
 	tell_error(f);
+	f->told_error = IB_WC_SUCCESS;
 	riso_observe_reset(f);
 	spin_lock_irq(&rd->lock);
 	f->flush = false;
 	f->refused = false;
 	f->told_refused = false;
 	WRITE_ONCE(f->error, IB_WC_SUCCESS);
+	f->retry_ns = 0;
+	f->fail_ns = 0;
 	f->debt = false;
 	if (f->q.recs) {
 		riso_queue_drop(f);

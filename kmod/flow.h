@@ -51,6 +51,7 @@ enum riso_flow_mode {
  * @cq_uses: its part of riso_cq.uses
  * @no_memory: not managed: the cap on memory was reached
  * @counted: as a latency flow
+ * @dying: the provider is destroying the QP; its number may be another's already
  * @told: listeners know of it
  * @told_reason: and that this is why it is not managed
  * @told_rule: and that this is its rule
@@ -121,6 +122,7 @@ struct riso_flow {
 	u32 cq_uses;
 	bool no_memory;
 	bool counted;
+	bool dying;
 	bool told;
 	enum riso_reason told_reason;
 	u32 told_rule;

@@ -200,13 +200,17 @@ static int hook_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 	struct riso_flow *f = flow_of(rd, qp);
 	int ret;
 
-	if (f)
+	if (f) {
 		riso_flow_pause(f);
+		WRITE_ONCE(f->dying, true);
+	}
 	ret = rd->orig.destroy_qp(qp, udata);
-	if (f && !ret)
+	if (f && !ret) {
 		riso_flow_destroyed(f);
-	else if (f)
+	} else if (f) {
+		WRITE_ONCE(f->dying, false);
 		riso_flow_resume(f);
+	}
 	srcu_read_unlock(&hook_srcu, idx);
 	return ret;
 }
@@ -223,8 +227,9 @@ static void hook_drain_sq(struct ib_qp *qp)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	int ms;
 
-	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS &&
-	    !ib_modify_qp(qp, &attr, IB_QP_STATE)) {
+	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
+		/* If the device is past it, what is held is refused, and so completes. */
+		ib_modify_qp(qp, &attr, IB_QP_STATE);
 		for (ms = 0; ms < RISO_DRAIN_MS; ms += RISO_DRAIN_POLL_MS) {
 			if (!riso_flow_held(f))
 				break;

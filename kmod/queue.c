@@ -98,7 +98,7 @@ static u32 rec_stride(const struct riso_flow *f)
  */
 u64 riso_queue_size(const struct riso_flow *f)
 {
-	return (u64)f->sq_depth * rec_stride(f) +
+	return (u64)(f->sq_depth + RISO_BATCH) * rec_stride(f) +
 	       RISO_BATCH * f->max_sge * sizeof(struct ib_sge);
 }
 
@@ -107,7 +107,8 @@ u64 riso_queue_size(const struct riso_flow *f)
  * @f: a flow without one
  *
  * The ring holds as many records as the ULP may have work requests, so it cannot
- * overflow before the provider's own queue would have.
+ * overflow before the provider's own queue would have; and a batch more, which may
+ * complete before it is known here that the provider has taken it.
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -117,7 +118,7 @@ int riso_queue_alloc(struct riso_flow *f)
 	struct riso_queue *q = &f->q;
 
 	q->stride = rec_stride(f);
-	q->depth = f->sq_depth;
+	q->depth = f->sq_depth + RISO_BATCH;
 	q->recs = kvmalloc_array(q->depth, q->stride, GFP_KERNEL);
 	if (!q->recs)
 		return -ENOMEM;
@@ -266,9 +267,15 @@ static void copy_wr(struct riso_rec *rec, const struct ib_send_wr *wr, u64 now)
 int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 {
 	struct riso_queue *q = &f->q;
-	u32 room = q->depth - riso_queue_len(q);
+	u32 len = riso_queue_len(q);
+	u32 room = f->sq_depth;
 	const struct ib_send_wr *w;
 	int err;
+
+	/* What is just being posted may have completed already. */
+	if (f->posting)
+		room += q->mark[q->num].head - q->head;
+	room -= min(room, len);
 
 	for (w = wr; w; w = w->next) {
 		if (!room--) {
@@ -531,7 +538,7 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 		len = piece_len(rec, cur.done, qt->chunk);
 		cost = piece_wire(f, len);
 		if (rec->dead || rec_dir(rec) != dir || !fits(f, rec) ||
-		    (q->num && *wire + cost > qt->bytes))
+		    (q->num && (u64)*wire + cost > min_t(u64, qt->bytes, U32_MAX)))
 			break;
 		save_mark(f, &q->mark[q->num], head, seq, &cur);
 		whole = len == rec->len;
@@ -644,7 +651,8 @@ enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
 	for (i = 0; i < taken; i++)
 		account(f, &q->mark[i], now);
 	if (err) {
-		riso_comp_untag(f, m->slot_head, m->untagged_wire);
+		riso_comp_untag(f, m->slot_head, m->untagged_wire,
+				q->num - taken);
 		s->untagged = m->untagged;
 		s->sq_used -= q->mark[q->num].sq_used - m->sq_used;
 		s->rd_out -= q->mark[q->num].rd_out - m->rd_out;
@@ -659,7 +667,8 @@ enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
 		f->fail_ns = 0;
 		return RISO_POSTED_ALL;
 	}
-	if (taken || !f->fail_ns)
+	/* It may have waited for something else meanwhile. */
+	if (taken || !f->fail_ns || now > f->retry_ns + RISO_REFUSE_NS / 2)
 		f->fail_ns = now;
 	f->retry_ns = now + RISO_RETRY_NS;
 	if ((err == -ENOMEM || err == -EAGAIN || err == -ENOTCONN) &&

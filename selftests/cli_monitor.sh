@@ -99,7 +99,8 @@ device_goes_and_comes()
 	told '.event == "device" and .name == "rxe0" and .state == "idle"' 3
 }
 
-# The peer refuses a message half-way. What is flushed has not failed.
+# The peer refuses a message half-way, and one that goes out whole and asks for no
+# completion. What is flushed has not failed.
 flow_fails()
 {
 	ulp_isolate && ulp_run size len=200001 count=2 && ulp_run drain &&
@@ -108,6 +109,7 @@ flow_fails()
 	told '.event == "flow-error" and .dev == "rxe0" and
 		.ulp == "riso_test_ulp" and .error == "remote-access"' 1 &&
 	told '.event == "flow-error"' 1 &&
+	ulp_run remacc len=3000 signal=0 && told '.event == "flow-error"' 2 &&
 	grep -q '^event flow-error dev rxe0 .* error remote-access ' "$dir/text" &&
 	ulp_release
 }

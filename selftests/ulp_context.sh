@@ -22,6 +22,11 @@ cases()
 	echo "split cpus threads=8 qps=8 cq=work"
 	echo "split repost threads=8 cq=unbound"
 	echo "split hardirq op=read"
+	# as many as the queue may hold, all the time
+	for cq in wq softirq work tasklet; do
+		echo "split repost threads=8 depth=7 cq=$cq"
+		echo "whole repost threads=8 depth=7 count=300 len=2000 cq=$cq"
+	done
 }
 
 ulp_main
