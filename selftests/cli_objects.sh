@@ -234,20 +234,25 @@ add_rules()
 class_is()
 {
 	[ "$(rdma-isolate -j flow show |
-		jq -r '.[] | select(.dev | test("1$")).class')" = "$1" ]
+		jq -r '.[] | select(.comm == "ibv_rc_pingpong").class')" = "$1" ]
 }
 
 # Flows are judged again when their device gets another name.
 follows_the_name()
 {
-	local id status
+	local id pid status
 
+	ibv_rc_pingpong -d rxe1 >/dev/null &
+	pid=$!
 	id=$(rdma-isolate -j rule add dev isl1 class latency | jq '.[0].id') &&
-	class_is bandwidth && rdma dev set rxe1 name isl1 || return
+	busywait 20 class_is bandwidth && rdma dev set rxe1 name isl1 &&
 	class_is latency
 	status=$?
 	rdma dev set isl1 name rxe1 && class_is bandwidth &&
-	rdma-isolate rule delete id "$id" && return $status
+	rdma-isolate rule delete id "$id" || status=1
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	return $status
 }
 
 delete_rules()
