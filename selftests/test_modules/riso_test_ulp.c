@@ -22,6 +22,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
@@ -2357,6 +2358,12 @@ static int rt_case_reset(struct rt_ctx *ctx)
 	      rt_modify(ctx, qb, IB_QPS_RESET);
 	if (err)
 		return err;
+	/*
+	 * rxe takes what the old peer still sends for an answer to the new one, if
+	 * that is reading: it comes to an end first.
+	 */
+	rt_destroy_qp(ctx, &ctx->qb[0]);
+	msleep(100);
 	qa->peer = qb;
 	qb->peer = qa;
 	qa->psn += SZ_1M;
