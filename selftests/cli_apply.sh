@@ -37,7 +37,8 @@ ours=("$units/rdma-isolate.service" "$units/rdma-isolate@.service"
 systemd=
 
 # As the first process of a namespace. Of all that it would do at boot, udev is
-# enough, and it shall not clean /tmp. The tool is where the units can see it: not in anybody's home or /tmp.
+# enough, and it shall not clean /tmp. The tool is where the units can see it: not in
+# anybody's home or /tmp.
 start_systemd()
 {
 	local u

@@ -308,7 +308,10 @@ def json_value(attr, sets):
         out = {'type': 'number', 'minimum': 0, 'maximum': 100}
         doc = f'Share of the last {name[3:]} s in which it had something to ' \
               'post and nothing of it was being posted, in percent.'
-    elif 'enum' in attr or name in JSON_WORD:
+    elif name in JSON_WORD:
+        out = {'type': ['string', 'integer']}
+        doc = 'As the rdma tool shows it; a number if it is not known.'
+    elif 'enum' in attr:
         # what a newer module knows and the tool does not is a number
         out = {'type': ['string', 'integer']}
     elif attr['type'] == 'string':
@@ -320,8 +323,6 @@ def json_value(attr, sets):
         out = {'type': 'integer', 'minimum': 0}
         if name in JSON_AUTO:
             out = {'anyOf': [out, {'const': 'auto'}]}
-    if name in JSON_WORD:
-        doc = 'As the rdma tool shows it; a number if it is not known.'
     out['description'] = ' '.join(doc.split())
     return out
 
