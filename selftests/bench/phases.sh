@@ -372,7 +372,7 @@ phase_cpu_bound_observed()
 
 has_made_all()
 {
-	grep -q ready /dev/shm/riso/qps
+	grep -qs ready /dev/shm/riso/qps
 }
 
 # 1,000 queue pairs and 200 rules
