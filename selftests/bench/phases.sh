@@ -7,11 +7,12 @@
 #
 # The probe is rperf between rxe0 and rxe1; the bulk is 1 MB reads by fio from
 # an NVMe target at rxe1, so that what rxe1 sends is shared with one direction
-# of the probe. Each phase is one function phase_NAME. Those without the
-# module come first: a queue pair is managed only when it was created while
-# the module was loaded.
+# of the probe; or programs that write from rxe1 (shim.inc). Each phase is one
+# function phase_NAME. Those without the module come first: a queue pair is
+# managed only when it was created while the module was loaded.
 
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/shim.inc"
 
 LINK=400mbit
 SAFE_UTIL=385mbit
@@ -28,11 +29,12 @@ BASELINE="alone beside small_reads initiators cpu_bound"
 ISOLATED="overhead isolated control twice_rate small_reads_isolated
 	initiators_equal initiators_3to1 cpu_bound_isolated cpu_bound_observed
 	dump"
-REPEATED="isolated control twice_rate"
+REPEATED="isolated control twice_rate $SHIM_REPEATED"
 
 case $RISO_PLAN in
 full)		PLAN="$BASELINE $ISOLATED"; REPEATS=${RISO_REPEATS:-3} ;;
 baseline)	PLAN="$BASELINE"; REPEATS=1 ;;
+shim)		PLAN="$SHIM_BASELINE $SHIM_ISOLATED"; REPEATS=${RISO_REPEATS:-3} ;;
 demo)		PLAN="alone beside isolated"; REPEATS=1; PROBES=3000 ;;
 *)		PLAN="$RISO_PLAN"; REPEATS=${RISO_REPEATS:-1} ;;
 esac
@@ -171,6 +173,20 @@ two_initiators()
 	disk=$large
 }
 
+# A latency flow that hardly sends: bulk is shaped because of it.
+start_trickle()
+{
+	rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 100000 \
+		--interval 100000 >/dev/null &
+	trickle=$!
+}
+
+stop_trickle()
+{
+	kill "$trickle"
+	wait "$trickle"
+}
+
 bulk_alone()
 {
 	start_bulk "$disk"
@@ -281,23 +297,17 @@ phase_isolated()
 	unshape
 }
 
-# The same bulk, shaped because of a latency flow that hardly sends, while the
-# probe goes over another wire: what the one CPU costs.
+# The same bulk, while the probe goes over another wire: what the one CPU costs.
 phase_control()
 {
-	local pid
-
 	shape "$LINK" "$SAFE_UTIL"
-	rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 100000 \
-		--interval 100000 >/dev/null &
-	pid=$!
+	start_trickle
 	start_bulk "$disk"
 	emit "\"probe\": $(rperf --dev rxe2 --peer rxe3 --json \
 		--samples "$PROBES" --warmup 50 \
 		--watch "/sys/block/${disk#/dev/}/stat")"
 	stop_bulk
-	kill "$pid"
-	wait "$pid"
+	stop_trickle
 	unshape
 }
 
@@ -410,6 +420,7 @@ start_nvmet riso0 10.0.0.2 1024 && start_nvmet riso1 10.0.0.2 1024 ||
 connect riso0 10.0.0.1
 stage_binary rperf fio awk date sleep
 command -v rdma-isolate >/dev/null && stage_binary rdma-isolate
+case $PLAN in *shim_*) stage_binary sed tr rm && stage_shim ;; esac
 
 for PHASE in $PLAN; do
 	n=1

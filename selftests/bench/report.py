@@ -44,6 +44,10 @@ class Phases:
     def mb_per_s(self, phase, which):
         return self.median(phase, lambda r: r["mb_per_s"][which])
 
+    def loads(self, phase, get):
+        """Of what get() makes of the figures of all programs."""
+        return self.median(phase, lambda r: get(r["loads"]))
+
     def small_p99(self, phase):
         return self.median(phase, lambda r: fio_p99(self.out / r["fio"]))
 
@@ -64,6 +68,35 @@ def fio_p99(path):
 def dump_seconds(run):
     """An incomplete list is no list."""
     return run["ns"] / 1e9 if run["flows"] >= 1000 else float("inf")
+
+
+def rates(loads):
+    """MB/s of each program."""
+    return [load["bytes_per_s"] / 1e6 for load in loads]
+
+
+def all_mb_per_s(loads):
+    return sum(rates(loads))
+
+
+def first_to_second(loads):
+    first, second = rates(loads)
+    return first / second
+
+
+def cpu_per_mb(loads):
+    return loads[0]["cpu_us_per_mb"]
+
+
+def jain(values):
+    return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
+
+
+def device_times(run):
+    """What the two programs have used meanwhile, by the module's books."""
+    before, after = ({g["comm"]: g["used_ns"] for g in groups if "comm" in g}
+                     for groups in run["groups"])
+    return [after[comm] - before[comm] for comm in ("rops", "rload")]
 
 
 def ratio(a, b):
@@ -121,6 +154,61 @@ def rows(p):
     ]
 
 
+def shim_rows(p):
+    """The same of programs with the verbs shim."""
+    return [
+        ("a program: median beside / alone",
+         ratio(p.us("shim_one", "median"), p.us("alone", "median")),
+         2.3, None),
+        ("a program: 99th beside / control's",
+         ratio(p.us("shim_one", "p99"), p.us("shim_one_control", "p99")),
+         2, None),
+        ("8 programs: median beside / alone",
+         ratio(p.us("shim_eight", "median"), p.us("alone", "median")),
+         2.6, None),
+        ("8 programs: 99th beside / control's",
+         ratio(p.us("shim_eight", "p99"), p.us("shim_eight_control", "p99")),
+         2.2, None),
+        ("one of 8 stopped: the others' bandwidth / before",
+         ratio(p.loads("shim_stopped", all_mb_per_s),
+               p.loads("shim_before_stop", lambda l: all_mb_per_s(l[:7]))),
+         (0.95, None), None),
+        ("one of 8 stopped: their bandwidth / all before",
+         ratio(p.loads("shim_stopped", all_mb_per_s),
+               p.loads("shim_before_stop", all_mb_per_s)),
+         None, (0.95, None)),
+        ("one of 8 stopped: 99th / before",
+         ratio(p.us("shim_stopped", "p99"), p.us("shim_before_stop", "p99")),
+         1.1, None),
+        ("a program: bandwidth kept",
+         ratio(p.loads("shim_one", all_mb_per_s),
+               p.loads("shim_plain_one", all_mb_per_s)), (0.9, None), None),
+        ("8 programs: bandwidth kept",
+         ratio(p.loads("shim_eight", all_mb_per_s),
+               p.loads("shim_plain_eight", all_mb_per_s)), (0.9, None), None),
+        ("10 KB against 1 MB messages",
+         p.loads("shim_sizes", first_to_second), (0.95, 1.05), None),
+        ("8 queue pairs against one",
+         p.loads("shim_qps", first_to_second), (0.95, 1.05), None),
+        ("NVMe-oF against a program",
+         ratio(p.mb_per_s("shim_nvme", 0), p.loads("shim_nvme", all_mb_per_s)),
+         (0.95, 1.05), None),
+        ("16 B against 1 MB messages, device time, Jain",
+         p.median("shim_ops", lambda r: jain(device_times(r))),
+         (0.98, None), None),
+        ("median added by the shim, latency class, us",
+         minus(p.us("shim_with", "median"), p.us("shim_without", "median")),
+         0.2, None),
+        ("bandwidth kept, no latency flow, CPU-bound",
+         ratio(p.loads("shim_cpu_bound", all_mb_per_s),
+               p.loads("shim_cpu_bound_plain", all_mb_per_s)),
+         (0.95, None), None),
+        ("CPU per MB, 1 MB by the shim / 4 KB by hand",
+         ratio(p.loads("shim_cpu", cpu_per_mb),
+               p.loads("shim_cpu_own", cpu_per_mb)), 1.3, None),
+    ]
+
+
 def holds(value, bound):
     low, high = bound if isinstance(bound, tuple) else (None, bound)
     return ((low is None or value >= low) and (high is None or value <= high))
@@ -145,6 +233,16 @@ PROBES = [
     ("isolated", "beside NVMe-oF, isolated"),
     ("control", "control: on another wire"),
     ("twice_rate", "isolated, MaxRate twice"),
+    ("shim_plain_one", "beside a program"),
+    ("shim_one", "beside a program, shim"),
+    ("shim_one_control", "control: on another wire"),
+    ("shim_plain_eight", "beside 8 programs"),
+    ("shim_eight", "beside 8 programs, shim"),
+    ("shim_eight_control", "control: on another wire"),
+    ("shim_before_stop", "beside 8, once more"),
+    ("shim_stopped", "beside 8, one is stopped"),
+    ("shim_without", "alone, in turns with this:"),
+    ("shim_with", "alone, probe with the shim"),
 ]
 
 
@@ -195,17 +293,43 @@ def print_storage(p, result):
     print()
 
 
+def print_loads(p, result):
+    named = [("shim_plain_one", "a program, 1 MB messages"),
+             ("shim_one", "  shim"),
+             ("shim_plain_eight", "8 programs, 1 MB messages"),
+             ("shim_eight", "  shim"),
+             ("shim_before_stop", "  once more"),
+             ("shim_stopped", "  one is stopped"),
+             ("shim_sizes", "10 KB and 1 MB messages"),
+             ("shim_qps", "8 queue pairs and one"),
+             ("shim_nvme", "beside NVMe-oF"),
+             ("shim_ops", "16 B and 1 MB messages"),
+             ("shim_cpu_bound_plain", "1 MB messages, no slow link"),
+             ("shim_cpu_bound", "  shim"),
+             ("shim_cpu_own", "4 KB messages by hand"),
+             ("shim_cpu", "1 MB messages cut by the shim")]
+    for phase, title in named:
+        if phase in p.runs:
+            loads = p.runs[phase][0]["loads"]
+            result["load_mb_per_s"][phase] = rates(loads)
+            print(f"{title:32}" + " ".join(f"{v:5.1f}" for v in rates(loads))
+                  + f" MB/s {loads[0]['messages_per_s']:8.0f} messages/s"
+                  f" {cpu_per_mb(loads):7.1f} us/MB")
+    if result["load_mb_per_s"]:
+        print()
+
+
 def print_rows(p, result):
-    measured = [row for row in rows(p) if row[1] is not None]
+    measured = [row for row in rows(p) + shim_rows(p) if row[1] is not None]
     if measured:
-        print(f"{'':46}{'measured':>9}  {'must':10}aim")
+        print(f"{'':50}{'measured':>9}  {'must':10}aim")
     for title, value, must, aim in measured:
         verdict = ("aim" if aim is not None and holds(value, aim)
                    else "ok" if holds(value, must) else "MISSED")
         result["figures"].append({"figure": title, "value": value,
                                   "must": must, "aim": aim,
                                   "verdict": verdict})
-        print(f"{title:46}{value:9.3f}  {bound_text(must):10}"
+        print(f"{title:50}{value:9.3f}  {bound_text(must):10}"
               f"{bound_text(aim):10}{verdict}")
 
 
@@ -239,7 +363,7 @@ def main():
     result = {"kernel": args.kernel, "commit": args.commit,
               "link": "rxe over veth, netem 400 Mbit/s, MTU 4096",
               "clock": "1 vCPU, 1 ns per instruction",
-              "probe_us": {}, "storage_mb_per_s": {},
+              "probe_us": {}, "storage_mb_per_s": {}, "load_mb_per_s": {},
               "small_reads_p99_us": {}, "figures": []}
     print(f"Linux {args.kernel}, {args.commit}: {result['link']};"
           f" {result['clock']}\n")
@@ -248,6 +372,7 @@ def main():
     else:
         print_probes(p, result)
         print_storage(p, result)
+        print_loads(p, result)
         print_rows(p, result)
         (args.out / "result.json").write_text(json.dumps(result, indent=1))
     return 0 if p.runs else 1

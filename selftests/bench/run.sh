@@ -5,8 +5,9 @@
 #
 #   run.sh [-k KVER] [-p PLAN] [-r REPEATS] [-o DIR]
 #
-# PLAN is "full" (the default), "baseline" (no module), "demo", or any phases
-# of phases.sh, as in -p "alone beside isolated". Prints a table, and leaves
+# PLAN is "full" (the default), "baseline" (no module), "demo", "shim" (programs
+# with the verbs shim, which has to be built), or any phases of phases.sh and
+# shim.inc, as in -p "alone beside isolated". Prints a table, and leaves
 # result.json beside the raw figures in DIR (build/bench/RELEASE-PLAN).
 set -eu
 
