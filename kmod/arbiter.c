@@ -58,6 +58,7 @@
 #include "compat.h"
 #include "dev.h"
 #include "flow.h"
+#include "grant.h"
 #include "trace.h"
 
 enum {
@@ -77,6 +78,21 @@ enum {
 	/* ...but at least a few messages of the usual size, and not too much. */
 	RISO_OPEN_MIN = 256 * 1024,
 	RISO_OPEN_MAX = 8 * 1024 * 1024,
+	/* Unconstrained, processes cut their messages to this, for turns. */
+	RISO_OPEN_CHUNK = 128 * 1024,
+	/* A grant is void so long after it could have been used. */
+	RISO_GRANT_NS = 10 * NSEC_PER_MSEC,
+	/* Who is active is seen this often, while there are processes. */
+	RISO_WATCH_NS = 20 * NSEC_PER_MSEC,
+	/* Round trip that the windows of processes allow for. */
+	RISO_PATH_NS = NSEC_PER_MSEC,
+	/* What a process takes to wake up and to post, about. */
+	RISO_LEAD_NS = 40 * NSEC_PER_USEC,
+	/* No grant is for less, so that each is a turn. */
+	RISO_GRANT_MIN = 256,
+	/* Processes whose pages one look at a full window reads again. */
+	RISO_USER_VISITS = 8,
+	RISO_USERS_MAX = 512,
 	/* READ chunks never grow beyond this. */
 	RISO_READ_CHUNK_MAX = 1024 * 1024,
 	/* How long a measurement of path or device holds, and of the latter's rate. */
@@ -267,10 +283,37 @@ static void sub_inflight(struct riso_flow *f, enum riso_dir dir, u64 wire)
 
 /* --- the tree of groups --- */
 
+/* It has something to post, or wants a grant: it is in the tree. */
+static bool in_line(const struct riso_group_dir *gd)
+{
+	return !list_empty(&gd->flows) || gd->asks;
+}
+
 static bool vtime_less(struct rb_node *a, const struct rb_node *b)
 {
 	return rb_entry(a, struct riso_group_dir, node)->vtime <
 	       rb_entry(b, struct riso_group_dir, node)->vtime;
+}
+
+static void enter_line(struct riso_dev *rd, struct riso_arb *a,
+		       struct riso_group_dir *gd)
+{
+	u64 slice = time_of(token(rd), rd->cfg.max_rate);
+
+	if (in_line(gd))
+		return;
+	if (gd->vtime + slice < a->vnow)
+		gd->vtime = a->vnow - slice;
+	rb_add_cached(&gd->node, &a->tree, vtime_less);
+	riso_pressure_begin(&a->hold, &gd->wait);
+}
+
+static void leave_line(struct riso_arb *a, struct riso_group_dir *gd)
+{
+	if (in_line(gd))
+		return;
+	rb_erase_cached(&gd->node, &a->tree);
+	riso_pressure_end(&a->hold, &gd->wait);
 }
 
 /**
@@ -281,27 +324,18 @@ static bool vtime_less(struct rb_node *a, const struct rb_node *b)
  */
 void riso_arb_remove(struct riso_flow *f)
 {
-	struct riso_group_dir *gd;
-	struct riso_arb *a;
-
 	if (list_empty(&f->arb))
 		return;
 	list_del_init(&f->arb);
 	if (f->place != RISO_PLACE_GROUP)
 		return;
-	gd = &f->group->dir[f->arb_dir];
-	if (!list_empty(&gd->flows))
-		return;
-	a = &f->rd->arb[f->arb_dir];
-	rb_erase_cached(&gd->node, &a->tree);
-	riso_pressure_end(&a->hold, &gd->wait);
+	leave_line(&f->rd->arb[f->arb_dir], &f->group->dir[f->arb_dir]);
 }
 
 static void place(struct riso_flow *f, enum riso_place place)
 {
 	struct riso_dev *rd = f->rd;
 	struct riso_group_dir *gd;
-	struct riso_arb *a;
 
 	f->place = place;
 	if (place == RISO_PLACE_URGENT) {
@@ -312,16 +346,8 @@ static void place(struct riso_flow *f, enum riso_place place)
 		list_add_tail(&f->arb, &rd->parked);
 		return;
 	}
-	a = &rd->arb[f->arb_dir];
 	gd = &f->group->dir[f->arb_dir];
-	if (list_empty(&gd->flows)) {
-		u64 slice = time_of(token(rd), rd->cfg.max_rate);
-
-		if (gd->vtime + slice < a->vnow)
-			gd->vtime = a->vnow - slice;
-		rb_add_cached(&gd->node, &a->tree, vtime_less);
-		riso_pressure_begin(&a->hold, &gd->wait);
-	}
+	enter_line(rd, &rd->arb[f->arb_dir], gd);
 	/* A flow keeps its turn until the token is spent. */
 	if (gd->turn) {
 		list_add(&f->arb, &gd->flows);
@@ -374,6 +400,18 @@ void riso_arb_wake(struct riso_flow *f)
 }
 
 /* --- whose turn, and when --- */
+
+static struct riso_group_dir *first_in_line(const struct riso_arb *a)
+{
+	struct rb_node *node = rb_first_cached(&a->tree);
+
+	return node ? rb_entry(node, struct riso_group_dir, node) : NULL;
+}
+
+static struct riso_group *group_of(struct riso_group_dir *gd, enum riso_dir dir)
+{
+	return container_of(gd - dir, struct riso_group, dir[0]);
+}
 
 /* How far off the clock may be: not at all if a timer can pace single chunks. */
 static u64 tick(const struct riso_dev *rd)
@@ -468,20 +506,335 @@ static bool window_full(struct riso_dev *rd, enum riso_dir dir, u64 limit,
 	return excess > slot->wire[dir];
 }
 
+static void set_vtime(struct riso_arb *a, struct riso_group_dir *gd, u64 vtime)
+{
+	if (in_line(gd))
+		rb_erase_cached(&gd->node, &a->tree);
+	gd->vtime = vtime;
+	if (in_line(gd))
+		rb_add_cached(&gd->node, &a->tree, vtime_less);
+}
+
+/* Groups that are active by turns contend for the device. */
+static void note_active(struct riso_arb *a, const struct riso_group *g, u64 now)
+{
+	if (a->last != g && now - a->last_ns < RISO_ACTIVE_NS)
+		a->contested_ns = now + 2 * RISO_ACTIVE_NS;
+	a->last = g;
+	a->last_ns = now;
+}
+
+static void charge_group(struct riso_dev *rd, enum riso_dir dir,
+			 struct riso_group *g, u64 wire, u32 ops, bool debt,
+			 u64 now)
+{
+	u64 cost = cost_of(rd, wire, ops, rd->cfg.max_rate);
+	struct riso_group_dir *gd = &g->dir[dir];
+	struct riso_arb *a = &rd->arb[dir];
+
+	if (shaped(rd))
+		a->next = max(a->next, now - tick(rd)) +
+			  cost_of(rd, wire, ops, riso_arb_pace(rd, dir));
+	if (!a->load)
+		a->slack = true;
+	if (!debt)
+		a->vnow = max(a->vnow, gd->vtime);
+	set_vtime(a, gd, gd->vtime + cost * RISO_WEIGHT_DEFAULT / g->weight);
+	g->used_ns += cost;
+	riso_pressure_take(&a->hold, &g->pressure, g->id, cost);
+	note_active(a, g, now);
+}
+
+/* --- processes: they post by themselves, under grants --- */
+
+static void update_user_load(struct riso_user *u, enum riso_dir dir)
+{
+	struct riso_share *ud = &u->dir[dir];
+	u64 load = shaped(u->rd) ? 0 : min(ud->out, open_window(u->rd) / 2);
+
+	u->rd->arb[dir].load += load - ud->load;
+	ud->load = load;
+}
+
+/* What the rule of sparse groups has allowed since it was asked last. */
+static u64 sparse_since(const struct riso_dev *rd, struct riso_group_dir *gd,
+			u64 now)
+{
+	u64 slices = min_t(u64, div64_u64(now - gd->slice_ns, RISO_SLICE_NS),
+			   RISO_WATCH_NS / RISO_SLICE_NS);
+
+	if (slices)
+		gd->slice_ns = now;
+	return slices * chunk_wire(rd);
+}
+
+/* See what a process has done, and what it wants. */
+static u64 read_user(struct riso_user *u, enum riso_dir dir, u64 now)
+{
+	struct riso_dev *rd = u->rd;
+	u64 posted, debt, need;
+
+	need = riso_grant_read(u, dir, now, &posted, &debt);
+	update_user_load(u, dir);
+	u->group->bytes[dir] += posted;
+	debt = min(debt, sparse_since(rd, &u->group->dir[dir], now));
+	if (debt)
+		charge_group(rd, dir, u->group, debt, 0, true, now);
+	if (posted && u->mode == RISO_USER_OPEN) {
+		u->group->used_ns += cost_of(rd, posted, 0, rd->cfg.max_rate);
+		note_active(&rd->arb[dir], u->group, now);
+	}
+	return u->mode == RISO_USER_PACED ? need : 0;
+}
+
+static void ask(struct riso_user *u, enum riso_dir dir, bool asks)
+{
+	struct riso_group_dir *gd = &u->group->dir[dir];
+	struct riso_dev *rd = u->rd;
+
+	if (gd->asks == asks)
+		return;
+	if (asks) {
+		enter_line(rd, &rd->arb[dir], gd);
+		gd->asks = true;
+		rd->asking++;
+	} else {
+		gd->asks = false;
+		leave_line(&rd->arb[dir], gd);
+		rd->asking--;
+	}
+}
+
+/* Does it want something? */
+static void look_at(struct riso_user *u, u64 now)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		if (read_user(u, dir, now) && READ_ONCE(u->group->shims))
+			ask(u, dir, true);
+}
+
+/* Some of them, in turn. */
+static void read_users(struct riso_dev *rd, u64 now)
+{
+	int visits = RISO_USER_VISITS;
+	struct riso_user *u, *tmp;
+	LIST_HEAD(seen);
+
+	list_for_each_entry_safe(u, tmp, &rd->users, list) {
+		if (!visits--)
+			break;
+		look_at(u, now);
+		list_move_tail(&u->list, &seen);
+	}
+	list_splice_tail(&seen, &rd->users);
+}
+
+/*
+ * How far a grant may be ahead of the clock: its owner has to wake up first. What it
+ * is early by stands in front of small messages.
+ */
+static u64 lead(const struct riso_dev *rd)
+{
+	return rd->fine ? RISO_LEAD_NS : RISO_TICK_NS;
+}
+
+/* Bytes of a grant. */
+static u64 quantum(const struct riso_dev *rd)
+{
+	if (!shaped(rd))
+		return 2 * RISO_OPEN_CHUNK;
+	return max(chunk_wire(rd), bytes_in(RISO_TICK_NS, rd->cfg.safe_util));
+}
+
+/* Bytes leave the window when their process tells so. */
+static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes,
+			     u64 now)
+{
+	const struct riso_arb *a = &rd->arb[dir];
+	u64 limit = open_window(rd);
+
+	if (!a->load || a->load + bytes <= limit)
+		return false;
+	read_users(rd, now);
+	return a->load && a->load + bytes > limit;
+}
+
+/*
+ * It is the turn of a process: give it a grant if there may be one now. Say whether
+ * to go on with the one whose turn it is then.
+ */
+static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
+		       struct riso_user *u, u64 now)
+{
+	u64 need = read_user(u, dir, now);
+	u64 bytes = clamp_t(u64, need, RISO_GRANT_MIN, quantum(rd));
+	struct riso_arb *a = &rd->arb[dir];
+	u64 begin = now;
+
+	if (!rd->grants--) {
+		rd->grants = 0;
+		rd->want_ns = now;
+		return false;
+	}
+	if (!need) {
+		ask(u, dir, false);
+		return true;
+	}
+	if (shaped(rd)) {
+		if (a->next > now + tick(rd) + lead(rd)) {
+			rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
+			a->slack = true;
+			riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
+			rd->want_ns = min(rd->want_ns,
+					  a->next - lead(rd) - tick(rd) / 2);
+			return false;
+		}
+		begin = max(begin, a->next);
+		/* What it completes is not measured. */
+		a->slack = true;
+	} else if (open_window_full(rd, dir, bytes, now)) {
+		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
+		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
+		rd->want_ns = min(rd->want_ns, now + RISO_REAP_MAX_NS);
+		return false;
+	}
+	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
+	riso_grant_give(u, dir, bytes, begin + RISO_GRANT_NS, now);
+	charge_group(rd, dir, u->group, bytes, 0, false, now);
+	update_user_load(u, dir);
+	trace_user_grant(u, dir, bytes);
+	return true;
+}
+
+/**
+ * riso_arb_pace_users - tell processes how they shall post
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_pace_users(struct riso_dev *rd)
+{
+	u64 now = ktime_get_ns();
+	bool contested = now < rd->arb[RISO_TX].contested_ns ||
+			 now < rd->arb[RISO_RX].contested_ns;
+	struct riso_pacing p = {
+		.chunk = shaped(rd) ? rd->cfg.chunk_bytes : RISO_OPEN_CHUNK,
+		.slice_ns = RISO_SLICE_NS,
+		.sparse = chunk_wire(rd),
+		.window = U64_MAX,
+	};
+	struct riso_user *u;
+
+	if (shaped(rd))
+		p.window = 2 * window(rd) + bytes_in(RISO_PATH_NS,
+						     rd->cfg.max_rate);
+	if (rd->state == RISO_STATE_ENFORCE && (shaped(rd) || contested))
+		p.mode = RISO_USER_PACED;
+	if (rd->cfg.max_ops)
+		p.op_bytes = min_t(u64, U32_MAX, div64_u64(rd->cfg.max_rate,
+							   rd->cfg.max_ops));
+	list_for_each_entry(u, &rd->users, list)
+		riso_grant_pace(u, &p);
+}
+
+/**
+ * riso_arb_ask - a process says that it wants something
+ * @u: the process
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_ask(struct riso_user *u)
+{
+	if (!u->gone)
+		look_at(u, ktime_get_ns());
+}
+
+/**
+ * riso_arb_join - a process takes part from now on
+ * @u: the process
+ *
+ * Context: under &riso_dev.lock.
+ * Return: 0; -EBUSY if it does already; -EUSERS if too many do; -ENODEV.
+ */
+int riso_arb_join(struct riso_user *u)
+{
+	struct riso_dev *rd = u->rd;
+
+	if (rd->state == RISO_STATE_GONE)
+		return -ENODEV;
+	if (u->group->user)
+		return -EBUSY;
+	if (rd->num_users == RISO_USERS_MAX)
+		return -EUSERS;
+	rd->num_users++;
+	u->group->user = u;
+	list_add_tail(&u->list, &rd->users);
+	riso_arb_pace_users(rd);
+	return 0;
+}
+
+/**
+ * riso_arb_leave - a process does not take part any more
+ * @u: the process; may have left before
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_leave(struct riso_user *u)
+{
+	struct riso_pacing open = { .mode = RISO_USER_OPEN };
+	u64 now = ktime_get_ns();
+	int dir;
+
+	if (u->gone)
+		return;
+	u->gone = true;
+	u->modes++;
+	u->rd->num_users--;
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		read_user(u, dir, now);
+		ask(u, dir, false);
+		u->rd->arb[dir].load -= u->dir[dir].load;
+	}
+	list_del_init(&u->list);
+	u->group->user = NULL;
+	riso_grant_pace(u, &open);
+	wake_up_all(&u->wait);
+}
+
+/**
+ * riso_arb_leave_all - the device goes, nobody takes part any more
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+void riso_arb_leave_all(struct riso_dev *rd)
+{
+	struct riso_user *u, *tmp;
+
+	spin_lock_irq(&rd->lock);
+	list_for_each_entry_safe(u, tmp, &rd->users, list)
+		riso_arb_leave(u);
+	spin_unlock_irq(&rd->lock);
+}
+
 static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		     struct turn *t)
 {
 	struct riso_arb *a = &rd->arb[dir];
-	struct rb_node *node = rb_first_cached(&a->tree);
+	struct riso_group_dir *gd;
 	u64 limit = U64_MAX;
 	u64 clock = 0;
 	u64 open = 0;
-	struct riso_group_dir *gd;
+	bool full;
 	u32 need;
 
-	if (!node)
+	while ((gd = first_in_line(a)) && gd->asks)
+		if (!grant_next(rd, dir, group_of(gd, dir)->user, now))
+			return false;
+	if (!gd)
 		return false;
-	gd = rb_entry(node, struct riso_group_dir, node);
 	t->f = list_first_entry(&gd->flows, struct riso_flow, arb);
 	t->dir = dir;
 	t->qt = (struct riso_quantum){ .bytes = U64_MAX };
@@ -498,7 +851,14 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		limit = open_window(rd);
 	}
 	need = riso_queue_next(t->f, t->qt.chunk);
-	if (limit != U64_MAX && window_full(rd, dir, limit, need, now, &open)) {
+	full = limit != U64_MAX && window_full(rd, dir, limit, need, now, &open);
+	/* It may be processes that fill it, which nobody has looked at for a while. */
+	if (full && !shaped(rd) && !list_empty(&rd->users)) {
+		read_users(rd, now);
+		full = window_full(rd, dir, limit, need, now, &open);
+		open = min(open, now + RISO_REAP_MAX_NS);
+	}
+	if (full) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
 		trace_throttle(t->f, dir, 0, a->load, limit, RISO_CAUSE_DEVICE);
@@ -554,36 +914,14 @@ static bool pick(struct riso_dev *rd, u64 now, struct turn *t)
 	return false;
 }
 
-static void set_vtime(struct riso_arb *a, struct riso_group_dir *gd, u64 vtime)
-{
-	if (!list_empty(&gd->flows))
-		rb_erase_cached(&gd->node, &a->tree);
-	gd->vtime = vtime;
-	if (!list_empty(&gd->flows))
-		rb_add_cached(&gd->node, &a->tree, vtime_less);
-}
-
 static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 		   u64 now)
 {
-	struct riso_arb *a = &rd->arb[t->dir];
 	struct riso_flow *f = t->f;
-	struct riso_group *g = f->group;
-	struct riso_group_dir *gd = &g->dir[t->dir];
+	struct riso_group_dir *gd = &f->group->dir[t->dir];
 	u32 ops = f->q.num;
-	u64 cost = cost_of(rd, wire, ops, rd->cfg.max_rate);
 
-	if (shaped(rd))
-		a->next = max(a->next, now - tick(rd)) +
-			  cost_of(rd, wire, ops, riso_arb_pace(rd, t->dir));
-	if (!a->load)
-		a->slack = true;
-	if (!t->qt.debt)
-		a->vnow = max(a->vnow, gd->vtime);
-	set_vtime(a, gd, gd->vtime + cost * RISO_WEIGHT_DEFAULT / g->weight);
-	g->used_ns += cost;
-	riso_pressure_take(&a->hold, &g->pressure, g->id, cost);
-
+	charge_group(rd, t->dir, f->group, wire, ops, t->qt.debt, now);
 	gd->turn += wire;
 	gd->turn_ops += ops;
 	if (gd->turn >= token(rd) ||
@@ -597,11 +935,6 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 		gd->slice_bytes = 0;
 	}
 	gd->slice_bytes += wire;
-
-	if (a->last != g && now - a->last_ns < RISO_ACTIVE_NS)
-		a->contested_ns = now + 2 * RISO_ACTIVE_NS;
-	a->last = g;
-	a->last_ns = now;
 
 	f->stale = false;
 	f->debt = false;
@@ -634,7 +967,7 @@ static void arm(struct riso_dev *rd, u64 now)
 	u64 when = rd->want_ns;
 
 	rd->want_ns = U64_MAX;
-	if ((!rd->held && list_empty(&rd->quiet)) || !rd->running)
+	if ((!rd->held && !rd->asking && list_empty(&rd->quiet)) || !rd->running)
 		return;
 	/* Events of the provider drive it then, and the timer is the backstop. */
 	if (!rd->fine)
@@ -666,6 +999,7 @@ void riso_arb_run(struct riso_dev *rd)
 
 	spin_lock_irqsave(&rd->lock, flags);
 	now = ktime_get_ns();
+	rd->grants = RISO_RUN_BATCHES;
 	while (pick(rd, now, &t)) {
 		struct riso_flow *f = t.f;
 		const struct ib_send_wr *bad_wr;
@@ -922,6 +1256,7 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 {
 	bool was = rd->was_shaped;
 	struct riso_flow *f;
+	struct riso_user *u;
 	u64 now = ktime_get_ns();
 	int dir;
 
@@ -946,6 +1281,11 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 		update_load(f, RISO_RX);
 		riso_arb_wake(f);
 	}
+	list_for_each_entry(u, &rd->users, list) {
+		update_user_load(u, RISO_TX);
+		update_user_load(u, RISO_RX);
+	}
+	riso_arb_pace_users(rd);
 	trace_budget_update(rd);
 }
 
@@ -955,7 +1295,7 @@ static void sync_waits(struct riso_dev *rd, struct riso_group *g, u64 now)
 	int dir;
 
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		if (!list_empty(&g->dir[dir].flows))
+		if (in_line(&g->dir[dir]))
 			riso_pressure_sync(&rd->arb[dir].hold,
 					   &g->dir[dir].wait, now);
 }
@@ -994,8 +1334,9 @@ void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
 
 	info->id = g->id;
 	info->who = g->who;
-	info->flows = g->users;
 	spin_lock_irq(&rd->lock);
+	/* The process itself holds it, too. */
+	info->flows = g->users - !!g->user;
 	now = ktime_get_ns();
 	sync_waits(rd, g, now);
 	info->weight = g->weight;
@@ -1007,16 +1348,33 @@ void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
 	spin_unlock_irq(&rd->lock);
 }
 
+/* See who is active, a few at a time; how many there are. */
+static u32 watch_users(struct riso_dev *rd)
+{
+	u32 users = READ_ONCE(rd->num_users);
+	u32 seen;
+
+	for (seen = 0; seen < users; seen += RISO_USER_VISITS) {
+		spin_lock_irq(&rd->lock);
+		read_users(rd, ktime_get_ns());
+		spin_unlock_irq(&rd->lock);
+	}
+	return users;
+}
+
 /* What holds something and did not post for a second posts, whatever is full. */
 static void watch(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, watch);
 	struct riso_flow *f;
+	u32 users;
 	u64 now;
 
+	users = watch_users(rd);
 	spin_lock_irq(&rd->lock);
 	now = ktime_get_ns();
+	riso_arb_pace_users(rd);
 	list_for_each_entry(f, &rd->managed, managed) {
 		if (!riso_queue_len(&f->q) || f->debt ||
 		    now - max(f->progress_ns, riso_queue_since(f)) <
@@ -1028,7 +1386,8 @@ static void watch(struct work_struct *work)
 	spin_unlock_irq(&rd->lock);
 	riso_arb_run(rd);
 	average(rd);
-	queue_delayed_work(riso_wq, &rd->watch, HZ / 4);
+	queue_delayed_work(riso_wq, &rd->watch, users ? nsecs_to_jiffies(RISO_WATCH_NS) :
+					     HZ / 4);
 }
 
 /**
@@ -1049,6 +1408,7 @@ void riso_arb_init(struct riso_dev *rd)
 	INIT_LIST_HEAD(&rd->quiet);
 	INIT_LIST_HEAD(&rd->reap);
 	INIT_LIST_HEAD(&rd->managed);
+	INIT_LIST_HEAD(&rd->users);
 	init_waitqueue_head(&rd->wait);
 	rd->want_ns = U64_MAX;
 	rd->timer_ns = U64_MAX;

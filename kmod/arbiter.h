@@ -16,6 +16,7 @@
 struct riso_dev;
 struct riso_flow;
 struct riso_slot;
+struct riso_user;
 
 /* Local to remote (WRITE, SEND, atomics) and remote to local (READ). */
 enum riso_dir {
@@ -28,16 +29,18 @@ enum riso_dir {
  * struct riso_group_dir - a group's place in one arbiter
  * @vtime: device time that the group has used, divided by its weight
  * @flows: flows that have something to post, next one first
- * @node: in &riso_arb.tree while @flows is not empty
+ * @asks: its process wants a grant
+ * @node: in &riso_arb.tree while @flows is not empty or @asks
  * @slice_ns: when the slice began that @slice_bytes counts
  * @slice_bytes: bytes posted since then, for the rule of sparse groups
  * @turn: bytes that the flow in front has posted in its turn
  * @turn_ops: the same in messages
- * @wait: while @flows is not empty
+ * @wait: while it is in the tree
  */
 struct riso_group_dir {
 	u64 vtime;
 	struct list_head flows;
+	bool asks;
 	struct rb_node node;
 	u64 slice_ns;
 	u64 slice_bytes;
@@ -53,6 +56,8 @@ struct riso_group_dir {
  * @users: flows that belong to it, protected by &riso_dev.mutex
  * @weight: share against other groups
  * @who: what its flows have in common
+ * @user: the process takes part by itself, or NULL
+ * @shims: flows that it posts for under grants, under &riso_dev.mutex
  * @dir: place in the arbiter of each direction
  * @bytes: payload posted by its flows, of those gone too
  * @wrs: work requests posted to their last byte
@@ -68,6 +73,8 @@ struct riso_group {
 	unsigned int users;
 	u32 weight;
 	struct riso_identity who;
+	struct riso_user *user;
+	u32 shims;
 	struct riso_group_dir dir[RISO_DIRS];
 	u64 bytes[RISO_DIRS];
 	u64 wrs;
@@ -181,6 +188,11 @@ void riso_arb_reconfigure(struct riso_dev *rd);
 void riso_arb_run(struct riso_dev *rd);
 void riso_arb_wake(struct riso_flow *f);
 void riso_arb_remove(struct riso_flow *f);
+void riso_arb_ask(struct riso_user *u);
+int riso_arb_join(struct riso_user *u);
+void riso_arb_leave(struct riso_user *u);
+void riso_arb_leave_all(struct riso_dev *rd);
+void riso_arb_pace_users(struct riso_dev *rd);
 void riso_arb_forget(struct riso_flow *f);
 void riso_arb_idle(struct riso_flow *f);
 void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops);

@@ -117,6 +117,7 @@ static void set_state(struct riso_dev *rd, enum riso_state state)
 {
 	spin_lock_irq(&rd->lock);
 	WRITE_ONCE(rd->state, state);
+	riso_arb_pace_users(rd);
 	spin_unlock_irq(&rd->lock);
 }
 
@@ -176,6 +177,7 @@ static void unhook(struct riso_dev *rd)
 	rd->buried = true;
 	riso_flow_release_all(rd);
 	mutex_unlock(&rd->mutex);
+	riso_arb_leave_all(rd);
 	riso_hook_detach(rd);
 	mutex_lock(&rd->mutex);
 	riso_flow_forget_all(rd);

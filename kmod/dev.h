@@ -151,6 +151,10 @@ struct riso_change {
  * @quiet: CQs whose owners the reaper wakes up
  * @reap: flows with slots unretired, the one that posted longest ago first
  * @managed: flows that have a queue
+ * @users: processes that take part
+ * @num_users: how many
+ * @asking: directions in which these want grants
+ * @grants: that may still be given in this run
  * @wait: for a flow that is posting to have done
  * @timer: for the clock or for completions
  * @timer_ns: when it fires, U64_MAX when not armed
@@ -202,6 +206,10 @@ struct riso_dev {
 	struct list_head quiet;
 	struct list_head reap;
 	struct list_head managed;
+	struct list_head users;
+	u32 num_users;
+	int grants;
+	u32 asking;
 	wait_queue_head_t wait;
 	struct hrtimer timer;
 	u64 timer_ns;

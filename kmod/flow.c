@@ -23,6 +23,7 @@
 
 #include "dev.h"
 #include "flow.h"
+#include "grant.h"
 #include "netlink.h"
 #include "trace.h"
 
@@ -94,6 +95,10 @@ static struct riso_group *get_group(struct riso_dev *rd,
 	g->users = 1;
 	g->weight = RISO_WEIGHT_DEFAULT;
 	g->id = ++rd->last_group;
+	spin_lock_irq(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		g->dir[dir].vtime = rd->arb[dir].vnow;
+	spin_unlock_irq(&rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		INIT_LIST_HEAD(&g->dir[dir].flows);
 		g->dir[dir].wait.p = &g->pressure;
@@ -133,13 +138,13 @@ static bool wanted(const struct riso_flow *f)
 
 static enum riso_reason reason(const struct riso_flow *f)
 {
-	if (f->unfit != RISO_REASON_NONE)
+	if (f->unfit != RISO_REASON_NONE && !f->shim)
 		return f->unfit;
 	if (f->class == RISO_CLASS_LATENCY)
 		return RISO_REASON_LATENCY_CLASS;
-	if (!wanted(f))
+	if (!wanted(f) && !f->shim)
 		return RISO_REASON_ULP_NOT_LISTED;
-	if (!f->cq_room)
+	if (!f->cq_room && !f->shim)
 		return RISO_REASON_NO_CQ_ROOM;
 	if (f->rd->state == RISO_STATE_OBSERVE)
 		return RISO_REASON_OBSERVE_ONLY;
@@ -316,11 +321,13 @@ static void update(struct riso_flow *f)
 	struct riso_dev *rd = f->rd;
 	struct riso_rule_spec rule;
 	enum riso_flow_mode mode;
+	enum riso_class was;
 
 	if (rd->buried)
 		return;
+	was = f->class;
 	if (riso_rule_match(&f->who, rd->ibdev->name, &rule)) {
-		f->class = rule.class;
+		f->class = f->wishes && rule.choose ? f->wish : rule.class;
 		f->rule_id = rule.id;
 		f->weight = rule.weight;
 	} else {
@@ -333,11 +340,13 @@ static void update(struct riso_flow *f)
 		riso_comp_reserve(f, f->qp->send_cq);
 
 	f->no_memory = false;
-	if (reason(f) == RISO_REASON_NONE)
+	if (reason(f) == RISO_REASON_NONE && !f->shim)
 		f->no_memory = !f->group || make_ready(f);
 	spin_lock_irq(&rd->lock);
 	if (f->slots)
 		f->slots->class = f->class;
+	if (f->group && f->group->user && f->class != was)
+		riso_grant_classes(f->group->user);
 	mode = f->mode;
 	if (f->q.recs && reason(f) == RISO_REASON_NONE)
 		mode = RISO_FLOW_MANAGED;
@@ -563,6 +572,14 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 	riso_arb_run(rd);
 }
 
+static void set_shim(struct riso_flow *f, bool shim)
+{
+	if (f->shim == shim || !f->group)
+		return;
+	f->shim = shim;
+	WRITE_ONCE(f->group->shims, f->group->shims + (shim ? 1 : -1));
+}
+
 static void free_flow_rcu(struct rcu_head *head)
 {
 	struct riso_flow *f = container_of(head, struct riso_flow, rcu);
@@ -600,9 +617,108 @@ void riso_flow_destroyed(struct riso_flow *f)
 	riso_comp_abandon(f);
 	riso_comp_release(f);
 	count_latency(f, false);
+	set_shim(f, false);
 	put_group(f->group);
 	mutex_unlock(&rd->mutex);
 	call_rcu(&f->rcu, free_flow_rcu);
+}
+
+/* --- processes that post under grants --- */
+
+/**
+ * riso_flow_group_get - the group of a process that takes part
+ * @rd: the device
+ * @who: the process
+ *
+ * Context: may sleep.
+ * Return: the group, to be put with riso_flow_group_put(), or NULL.
+ */
+struct riso_group *riso_flow_group_get(struct riso_dev *rd,
+				       const struct riso_identity *who)
+{
+	struct riso_group *g = NULL;
+
+	mutex_lock(&rd->mutex);
+	if (!rd->buried)
+		g = get_group(rd, who);
+	mutex_unlock(&rd->mutex);
+	return g;
+}
+
+/**
+ * riso_flow_group_put - undo riso_flow_group_get()
+ * @rd: the device
+ * @g: the group
+ *
+ * Context: may sleep.
+ */
+void riso_flow_group_put(struct riso_dev *rd, struct riso_group *g)
+{
+	mutex_lock(&rd->mutex);
+	put_group(g);
+	mutex_unlock(&rd->mutex);
+}
+
+/**
+ * riso_flow_register - a process posts for a QP under grants
+ * @rd: the device
+ * @qpn: number of the QP
+ * @pid: the process
+ * @class: what it would like, if @wishes; the class in force
+ * @wishes: @class counts
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOENT if the process has no such QP; -EPERM if it may not choose.
+ */
+int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
+		       enum riso_class *class, bool wishes)
+{
+	struct riso_rule_spec rule;
+	struct riso_flow *f;
+	int err = 0;
+
+	mutex_lock(&rd->mutex);
+	f = rd->buried ? NULL : xa_load(&rd->qpns, qpn);
+	if (!f || f->unfit != RISO_REASON_USER_QP || f->who.pid != pid) {
+		err = -ENOENT;
+		goto unlock;
+	}
+	if (wishes && (!riso_rule_match(&f->who, rd->ibdev->name, &rule) ||
+		       !rule.choose)) {
+		err = -EPERM;
+		goto unlock;
+	}
+	set_shim(f, true);
+	f->wishes = wishes;
+	f->wish = *class;
+	update(f);
+	*class = f->class;
+unlock:
+	mutex_unlock(&rd->mutex);
+	return err;
+}
+
+/**
+ * riso_flow_unregister_all - a process does not post under grants any more
+ * @rd: the device
+ * @pid: the process
+ *
+ * Context: may sleep.
+ */
+void riso_flow_unregister_all(struct riso_dev *rd, pid_t pid)
+{
+	struct riso_flow *f;
+	unsigned long qpn;
+
+	mutex_lock(&rd->mutex);
+	xa_for_each(&rd->qpns, qpn, f) {
+		if (!f->shim || f->who.pid != pid)
+			continue;
+		set_shim(f, false);
+		f->wishes = false;
+		update(f);
+	}
+	mutex_unlock(&rd->mutex);
 }
 
 /**

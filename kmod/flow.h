@@ -41,6 +41,9 @@ enum riso_flow_mode {
  * @max_inline: inline bytes of a work request, at most
  * @unfit: why it can never be managed
  * @signal_all: all its work requests are signaled
+ * @shim: its process posts for it under grants
+ * @wish: class that its process would like, if @wishes
+ * @wishes: it would
  * @who: whom it belongs to, what rules match on
  * @class: latency, throughput or bandwidth
  * @rule_id: rule that gave class and weight, 0 for none
@@ -97,7 +100,7 @@ enum riso_flow_mode {
  *
  * @qp, @rd, @qpn and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects all from @mode on; @mode is also read without it.
- * &riso_dev.mutex protects class, rule, group, what was told, @seen, @watch and the
+ * &riso_dev.mutex protects shim, wish, class, rule, group, what was told, @seen, @watch and the
  * life of the flow.
  */
 struct riso_flow {
@@ -112,6 +115,9 @@ struct riso_flow {
 	u32 max_inline;
 	enum riso_reason unfit;
 	bool signal_all;
+	bool shim;
+	enum riso_class wish;
+	bool wishes;
 	struct riso_identity who;
 	enum riso_class class;
 	u32 rule_id;
@@ -250,6 +256,12 @@ void riso_flow_resume(struct riso_flow *f);
 void riso_flow_destroyed(struct riso_flow *f);
 
 void riso_flow_update_all(struct riso_dev *rd);
+struct riso_group *riso_flow_group_get(struct riso_dev *rd,
+				       const struct riso_identity *who);
+void riso_flow_group_put(struct riso_dev *rd, struct riso_group *g);
+int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
+		       enum riso_class *class, bool wishes);
+void riso_flow_unregister_all(struct riso_dev *rd, pid_t pid);
 void riso_flow_surrender(struct riso_flow *f);
 void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status);
 void riso_flow_tell_all(struct riso_dev *rd);

@@ -9,6 +9,7 @@
 
 #include <linux/module.h>
 
+#include "chardev.h"
 #include "dev.h"
 #include "netlink.h"
 #include "rule.h"
@@ -23,8 +24,13 @@ static int __init riso_init(void)
 	err = riso_nl_init();
 	if (err)
 		goto err_dev;
+	err = riso_chardev_init();
+	if (err)
+		goto err_nl;
 	return 0;
 
+err_nl:
+	riso_nl_exit();
 err_dev:
 	riso_dev_exit();
 	return err;
@@ -32,6 +38,7 @@ err_dev:
 
 static void __exit riso_exit(void)
 {
+	riso_chardev_exit();
 	riso_nl_exit();
 	riso_dev_exit();
 	riso_rule_exit();

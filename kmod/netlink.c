@@ -732,6 +732,8 @@ static int read_rule(struct genl_info *info, struct riso_rule_spec *spec)
 	}
 	if (attrs[RDMA_ISOLATE_A_RULE_WEIGHT])
 		spec->weight = nla_get_u32(attrs[RDMA_ISOLATE_A_RULE_WEIGHT]);
+	if (attrs[RDMA_ISOLATE_A_RULE_CHOOSE])
+		spec->choose = nla_get_u32(attrs[RDMA_ISOLATE_A_RULE_CHOOSE]);
 	return 0;
 }
 
@@ -809,6 +811,10 @@ static int fill_rule(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 
 	if (spec->has_uid &&
 	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_UID, spec->uid))
+		return -EMSGSIZE;
+
+	if (spec->choose &&
+	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_CHOOSE, RISO_SWITCH_ON))
 		return -EMSGSIZE;
 	return 0;
 }

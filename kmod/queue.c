@@ -28,12 +28,6 @@
 #include "queue.h"
 #include "trace.h"
 
-/* Ethernet, IPv4, UDP, BTH and ICRC of each packet; RETH of each message. */
-enum {
-	RISO_PACKET_HEADER = 14 + 20 + 8 + 12 + 4,
-	RISO_MESSAGE_HEADER = 16,
-};
-
 /* A provider that is full is asked again after this, for at most that. */
 enum {
 	RISO_RETRY_NS = 100 * NSEC_PER_USEC,

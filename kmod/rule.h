@@ -33,6 +33,7 @@ enum {
  * @has_uid: @uid counts
  * @class: class given to matching flows
  * @weight: weight of matching groups, RISO_WEIGHT_DEFAULT is an equal share
+ * @choose: a process may choose the class of its flows instead
  */
 struct riso_rule_spec {
 	u32 id;
@@ -45,6 +46,7 @@ struct riso_rule_spec {
 	bool has_uid;
 	enum riso_class class;
 	u32 weight;
+	bool choose;
 };
 
 /**

@@ -15,6 +15,7 @@
 
 #include "dev.h"
 #include "flow.h"
+#include "grant.h"
 
 #ifndef RISO_TRACE_DEV_LEN
 #define RISO_TRACE_DEV_LEN 32
@@ -177,6 +178,28 @@ TRACE_EVENT(wr_complete,
 	TP_printk("dev=%s qpn=%u status=%u wr_seq=%llu wr_id=%llu took_ns=%llu class=%u",
 		  __entry->dev, __entry->qpn, __entry->status, __entry->wr_seq,
 		  __entry->wr_id, __entry->took_ns, __entry->class)
+);
+
+TRACE_EVENT(user_grant,
+	TP_PROTO(const struct riso_user *u, u32 dir, u64 bytes),
+	TP_ARGS(u, dir, bytes),
+	TP_STRUCT__entry(
+		__array(char, dev, RISO_TRACE_DEV_LEN)
+		__field(pid_t, pid)
+		__field(u32, dir)
+		__field(u32, seq)
+		__field(u64, bytes)
+	),
+	TP_fast_assign(
+		riso_trace_dev(__entry->dev, u->rd);
+		__entry->pid = u->group->who.pid;
+		__entry->dir = dir;
+		__entry->seq = u->dir[dir].seq;
+		__entry->bytes = bytes;
+	),
+	TP_printk("dev=%s pid=%d dir=%s seq=%u bytes=%llu", __entry->dev,
+		  __entry->pid, __entry->dir ? "rx" : "tx", __entry->seq,
+		  __entry->bytes)
 );
 
 TRACE_EVENT(token_grant,

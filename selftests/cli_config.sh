@@ -48,7 +48,7 @@ set_up()
 	rdma-isolate rule add ulp one class bandwidth weight 300 &&
 	rdma-isolate rule add comm 'two "2" #' class latency &&
 	rdma-isolate rule add dev rxe1 peer 10.0.0.2 uid 0 ulp three \
-		class throughput
+		class throughput choose on
 }
 
 # All of it is gone after a reload, and comes back.
@@ -65,7 +65,10 @@ nothing_differs()
 	local before
 
 	before=$(rule_ids)
-	rdma-isolate sync "$dir/full" && [ "$(rule_ids)" = "$before" ]
+	rdma-isolate sync "$dir/full" && [ "$(rule_ids)" = "$before" ] &&
+	sed '/ulp one/s/$/ choose off/' "$dir/full" | file off &&
+	rdma-isolate sync "$dir/off" && [ "$(rule_ids)" = "$before" ] &&
+	shows 'map(.choose) == [null, null, "on"]' rule show
 }
 
 only_settings_that_are_named()

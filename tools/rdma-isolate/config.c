@@ -373,7 +373,7 @@ static int add_command(struct config *config, const struct command *cmd,
 		       const char *file, unsigned int line)
 {
 	struct item wanted = { .file = file, .line = line };
-	struct setting *weight;
+	struct setting *weight, *choose;
 	struct item *item;
 	unsigned int i;
 
@@ -390,6 +390,11 @@ static int add_command(struct config *config, const struct command *cmd,
 		if (!weight->given)
 			weight->number = WEIGHT_DEFAULT;
 		weight->given = true;
+		/* The kernel does not tell of what is off. */
+		choose = &wanted.set[place_of(rule_add_verb,
+					      RDMA_ISOLATE_A_RULE_CHOOSE)];
+		if (choose->given && choose->number == RISO_SWITCH_OFF)
+			*choose = (struct setting){ };
 		*add_item(&config->rules) = wanted;
 		return CMD_DONE;
 	}

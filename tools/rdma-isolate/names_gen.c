@@ -42,7 +42,7 @@ static const struct name_value reason_values[] = {
 	{ "latency-class", "latency class, never delayed" },
 	{ "observe-only", "the device is only observed" },
 	{ "before-load", "created before load, reconnect" },
-	{ "user-qp", "owned by a user-space program" },
+	{ "user-qp", "owned by a user-space program that runs without the verbs shim" },
 	{ "qp-type", "not a reliable connection" },
 	{ "special-qp", "management queue pair" },
 	{ "poll-direct", "its completions are polled by the ULP alone" },
@@ -183,10 +183,11 @@ static const struct name_attr rule_attrs[] = {
 	[7] = { "uid", NAME_U32, 0 },
 	[8] = { "class", NAME_U32, &name_class },
 	[9] = { "weight", NAME_U32, 0 },
+	[10] = { "choose", NAME_U32, &name_switch },
 };
 
 const struct name_set name_set_rule = {
-	rule_attrs, 9,
+	rule_attrs, 10,
 };
 
 static const struct name_attr stat_attrs[] = {

@@ -15,6 +15,7 @@ const struct field rule_fields[] = {
 	{ RDMA_ISOLATE_A_RULE_UID, "uid", FMT_COUNT },
 	{ RDMA_ISOLATE_A_RULE_CLASS, "class", FMT_WORD },
 	{ RDMA_ISOLATE_A_RULE_WEIGHT, "weight", FMT_COUNT },
+	{ RDMA_ISOLATE_A_RULE_CHOOSE, "choose", FMT_WORD },
 	{ }
 };
 
@@ -80,6 +81,13 @@ static const struct arg add_args[] = {
 		.min = 1,
 		.max = RDMA_ISOLATE_WEIGHT_MAX,
 		.doc = "weight that they get, 100 if not given",
+	},
+	{
+		.key = "choose",
+		.kind = ARG_WORD,
+		.attr = RDMA_ISOLATE_A_RULE_CHOOSE,
+		.words = &name_switch,
+		.doc = "whether programs may choose another class by the verbs shim",
 	},
 	{ }
 };

@@ -69,7 +69,8 @@ enum riso_class {
  * @RISO_REASON_LATENCY_CLASS: latency class, never delayed
  * @RISO_REASON_OBSERVE_ONLY: the device is only observed
  * @RISO_REASON_BEFORE_LOAD: created before load, reconnect
- * @RISO_REASON_USER_QP: owned by a user-space program
+ * @RISO_REASON_USER_QP: owned by a user-space program that runs without the
+ *   verbs shim
  * @RISO_REASON_QP_TYPE: not a reliable connection
  * @RISO_REASON_SPECIAL_QP: management queue pair
  * @RISO_REASON_POLL_DIRECT: its completions are polled by the ULP alone
@@ -257,6 +258,7 @@ enum {
 	RDMA_ISOLATE_A_RULE_UID,
 	RDMA_ISOLATE_A_RULE_CLASS,
 	RDMA_ISOLATE_A_RULE_WEIGHT,
+	RDMA_ISOLATE_A_RULE_CHOOSE,
 
 	__RDMA_ISOLATE_A_RULE_MAX,
 	RDMA_ISOLATE_A_RULE_MAX = (__RDMA_ISOLATE_A_RULE_MAX - 1)

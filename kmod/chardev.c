@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/rdma_isolate: how processes take part in the shares of a device.
+ *
+ * Owns the open files, their pages and who may use them. A file belongs to the process
+ * that opened it (its mm): others that got hold of it, by fork or through a socket, may
+ * do nothing but close it. It is attached to one device, once; the process is then a
+ * group like that of a kernel ULP (grant.c, arbiter.c). An open file holds a reference
+ * to the module.
+ *
+ * &file_state.lock serialises the calls that attach and register, is outside of
+ * &riso_dev.mutex, and is not held while a process waits. files_lock protects the
+ * number of files of each user. What is in the pages is grant.c's.
+ *
+ * All calls come from the process itself and may sleep, but for release(), which may
+ * come from any.
+ */
+
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/xarray.h>
+
+#include "chardev.h"
+#include "compat.h"
+#include "dev.h"
+#include "flow.h"
+#include "grant.h"
+
+enum {
+	/* Open files of one user. */
+	RISO_FILES_MAX = 1024,
+	RISO_PAGES = 2,
+};
+
+struct file_state {
+	struct mutex lock;	/* see above */
+	struct mm_struct *mm;
+	pid_t pid;
+	uid_t uid;
+	struct page *page[RISO_PAGES];
+	bool attached;
+	atomic_t waits;
+	struct riso_user user;
+};
+
+static DEFINE_MUTEX(files_lock);
+static DEFINE_XARRAY(files);
+
+static int count_file(uid_t uid)
+{
+	unsigned long num;
+	int err = 0;
+
+	mutex_lock(&files_lock);
+	num = xa_to_value(xa_load(&files, uid) ?: xa_mk_value(0));
+	if (num >= RISO_FILES_MAX)
+		err = -EMFILE;
+	else
+		err = xa_err(xa_store(&files, uid, xa_mk_value(num + 1), GFP_KERNEL));
+	mutex_unlock(&files_lock);
+	return err;
+}
+
+static void uncount_file(uid_t uid)
+{
+	unsigned long num;
+
+	mutex_lock(&files_lock);
+	num = xa_to_value(xa_load(&files, uid));
+	if (num > 1)
+		xa_store(&files, uid, xa_mk_value(num - 1), GFP_KERNEL);
+	else
+		xa_erase(&files, uid);
+	mutex_unlock(&files_lock);
+}
+
+static void free_state(struct file_state *fs)
+{
+	int i;
+
+	for (i = 0; i < RISO_PAGES; i++)
+		if (fs->page[i])
+			__free_page(fs->page[i]);
+	mmdrop(fs->mm);
+	kfree(fs);
+}
+
+static int chardev_open(struct inode *inode, struct file *file)
+{
+	uid_t uid = from_kuid(&init_user_ns, current_uid());
+	struct file_state *fs;
+	int err = -ENOMEM;
+	int i;
+
+	fs = kzalloc(sizeof(*fs), GFP_KERNEL_ACCOUNT);
+	if (!fs)
+		return -ENOMEM;
+	if (!current->mm) {
+		kfree(fs);
+		return -EPERM;
+	}
+	mutex_init(&fs->lock);
+	INIT_LIST_HEAD(&fs->user.list);
+	init_waitqueue_head(&fs->user.wait);
+	fs->mm = current->mm;
+	mmgrab(fs->mm);
+	fs->pid = task_tgid_nr(current);
+	fs->uid = uid;
+	for (i = 0; i < RISO_PAGES; i++) {
+		fs->page[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!fs->page[i])
+			goto err_free;
+	}
+	fs->user.kpage = page_address(fs->page[RISO_USER_KPAGE]);
+	fs->user.upage = page_address(fs->page[RISO_USER_UPAGE]);
+	riso_grant_init(&fs->user);
+	err = count_file(uid);
+	if (err)
+		goto err_free;
+	file->private_data = fs;
+	return stream_open(inode, file);
+
+err_free:
+	free_state(fs);
+	return err;
+}
+
+/* The process is gone, or has closed the file. It stays attached to what is left. */
+static void detach(struct file_state *fs)
+{
+	struct riso_user *u = &fs->user;
+	struct riso_dev *rd = u->rd;
+
+	/* Its number may be that of another process by now. */
+	if (READ_ONCE(u->gone))
+		return;
+	riso_flow_unregister_all(rd, fs->pid);
+	spin_lock_irq(&rd->lock);
+	riso_arb_leave(u);
+	spin_unlock_irq(&rd->lock);
+	riso_arb_run(rd);
+}
+
+/*
+ * The last of its threads is going: others may hold the file, but nobody can post under
+ * its grants.
+ */
+static int chardev_flush(struct file *file, fl_owner_t id)
+{
+	struct file_state *fs = file->private_data;
+
+	mutex_lock(&fs->lock);
+	if (fs->attached && task_tgid_nr(current) == fs->pid &&
+	    !atomic_read(&current->signal->live))
+		detach(fs);
+	mutex_unlock(&fs->lock);
+	return 0;
+}
+
+static int chardev_release(struct inode *inode, struct file *file)
+{
+	struct file_state *fs = file->private_data;
+
+	if (fs->attached) {
+		detach(fs);
+		riso_flow_group_put(fs->user.rd, fs->user.group);
+		riso_dev_put(fs->user.rd);
+	}
+	uncount_file(fs->uid);
+	free_state(fs);
+	return 0;
+}
+
+static int chardev_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct file_state *fs = file->private_data;
+	vm_flags_t clear = VM_MAYEXEC;
+
+	if (current->mm != fs->mm)
+		return -EPERM;
+	if (vma->vm_pgoff >= RISO_PAGES || vma->vm_end - vma->vm_start != PAGE_SIZE ||
+	    !(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC))
+		return -EINVAL;
+	if (vma->vm_pgoff == RISO_USER_KPAGE) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		clear |= VM_MAYWRITE;
+	}
+	/* VM_IO keeps MADV_DOFORK out. */
+	vm_flags_mod(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND, clear);
+	return vm_insert_page(vma, vma->vm_start, fs->page[vma->vm_pgoff]);
+}
+
+static int attach(struct file_state *fs, const void __user *arg)
+{
+	struct riso_user *u = &fs->user;
+	struct riso_identity who = {
+		.pid = fs->pid,
+		.uid = fs->uid,
+	};
+	struct riso_ioc_attach a;
+	struct riso_dev *rd;
+	int err;
+
+	if (copy_from_user(&a, arg, sizeof(a)))
+		return -EFAULT;
+	if (a.version != RISO_USER_VERSION)
+		return -EPROTONOSUPPORT;
+	if (a.pad || strnlen(a.dev, sizeof(a.dev)) == sizeof(a.dev))
+		return -EINVAL;
+	if (fs->attached)
+		return -EBUSY;
+	rd = riso_dev_get_by_name(a.dev);
+	if (!rd)
+		return -ENODEV;
+	get_task_comm(who.comm, current->group_leader);
+	u->rd = rd;
+	u->group = riso_flow_group_get(rd, &who);
+	if (!u->group) {
+		err = -ENODEV;
+		goto err_dev;
+	}
+	spin_lock_irq(&rd->lock);
+	err = riso_arb_join(u);
+	spin_unlock_irq(&rd->lock);
+	if (err)
+		goto err_group;
+	fs->attached = true;
+	return 0;
+
+err_group:
+	riso_flow_group_put(rd, u->group);
+err_dev:
+	riso_dev_put(rd);
+	return err;
+}
+
+static int reg(struct file_state *fs, void __user *arg)
+{
+	enum riso_class class = RISO_CLASS_BANDWIDTH;
+	struct riso_ioc_register r;
+	bool wishes;
+	int err;
+
+	if (copy_from_user(&r, arg, sizeof(r)))
+		return -EFAULT;
+	wishes = r.class != RISO_CLASS_BY_RULE;
+	if (wishes) {
+		if (r.class > RISO_CLASS_BANDWIDTH)
+			return -EINVAL;
+		class = r.class;
+	}
+	err = riso_flow_register(fs->user.rd, r.qpn, fs->pid, &class, wishes);
+	if (err)
+		return err;
+	r.class = class;
+	return copy_to_user(arg, &r, sizeof(r)) ? -EFAULT : 0;
+}
+
+static bool has_news(const struct riso_user *u, const struct riso_ioc_wait *w,
+		     u32 modes)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		if (READ_ONCE(u->dir[dir].seq) != w->seq[dir])
+			return true;
+	return READ_ONCE(u->mode) != w->mode || READ_ONCE(u->modes) != modes;
+}
+
+static int wait(struct file_state *fs, const void __user *arg)
+{
+	struct riso_user *u = &fs->user;
+	struct riso_dev *rd = u->rd;
+	struct riso_ioc_wait w;
+	u32 modes;
+	long ret;
+
+	if (copy_from_user(&w, arg, sizeof(w)))
+		return -EFAULT;
+	spin_lock_irq(&rd->lock);
+	riso_arb_ask(u);
+	modes = u->modes;
+	spin_unlock_irq(&rd->lock);
+	riso_arb_run(rd);
+	if (!w.timeout_us || has_news(u, &w, modes))
+		return 0;
+	/* One thread at a time: a grant wakes up one. */
+	if (atomic_xchg(&fs->waits, 1))
+		return -EBUSY;
+	ret = wait_event_interruptible_hrtimeout(u->wait, has_news(u, &w, modes),
+						 ns_to_ktime((u64)w.timeout_us *
+							     NSEC_PER_USEC));
+	atomic_set(&fs->waits, 0);
+	return ret == -ETIME ? 0 : ret;
+}
+
+static long chardev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct file_state *fs = file->private_data;
+	void __user *ptr = (void __user *)arg;
+	int err;
+
+	if (current->mm != fs->mm)
+		return -EPERM;
+	mutex_lock(&fs->lock);
+	if (cmd == RISO_IOC_ATTACH)
+		err = attach(fs, ptr);
+	else if (cmd != RISO_IOC_REGISTER && cmd != RISO_IOC_WAIT)
+		err = -ENOTTY;
+	else if (!fs->attached)
+		err = -ENOTCONN;
+	else if (READ_ONCE(fs->user.gone))
+		err = -ENODEV;
+	else if (cmd == RISO_IOC_REGISTER)
+		err = reg(fs, ptr);
+	else
+		err = 0;
+	mutex_unlock(&fs->lock);
+	return err || cmd != RISO_IOC_WAIT ? err : wait(fs, ptr);
+}
+
+static const struct file_operations chardev_fops = {
+	.owner = THIS_MODULE,
+	.open = chardev_open,
+	.flush = chardev_flush,
+	.release = chardev_release,
+	.mmap = chardev_mmap,
+	.unlocked_ioctl = chardev_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+/* Anybody's, as /dev/infiniband/uverbs is: it gives no right but to send less. */
+static struct miscdevice chardev = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "rdma_isolate",
+	.fops = &chardev_fops,
+	.mode = 0666,
+};
+
+/**
+ * riso_chardev_init - make the file
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int riso_chardev_init(void)
+{
+	return misc_register(&chardev);
+}
+
+/**
+ * riso_chardev_exit - take it away; nobody has it open
+ *
+ * Context: may sleep.
+ */
+void riso_chardev_exit(void)
+{
+	misc_deregister(&chardev);
+	xa_destroy(&files);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a process that shares in a device is told, and what it is believed.
+ *
+ * Owns the contents of the two pages of &struct riso_user (uapi/linux/
+ * rdma_isolate_user.h). The process can write anything to its page at any time: each
+ * field is read once, held against what is known here, and nothing else follows from
+ * it than what the process itself gets and is charged. The books are kept here and
+ * never read back from a page.
+ *
+ * Grants are charged in full when they are given (arbiter.c), whatever becomes of
+ * them. Two may be good at a time, so that the next one is there before the process
+ * has woken up for the first; a process that does not take them gets no more, so one
+ * that is stopped costs the others two grants.
+ *
+ * Everything here is under &riso_dev.lock, in any context, and bounded.
+ */
+
+#include <linux/compiler.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+
+#include "dev.h"
+#include "grant.h"
+#include "queue.h"
+
+enum {
+	/* More than this is not believed to be wanted, or posted at one time. */
+	RISO_WANT_MAX = 1 << 30,
+	/* What was granted before twice this is not in the NIC any more. */
+	RISO_LATELY_NS = 2 * NSEC_PER_MSEC,
+};
+
+/* Bytes of grants that are good and not taken; *@num is how many. */
+static u64 good(const struct riso_share *ud, u32 taken, u64 now, u32 *num)
+{
+	u64 bytes = 0;
+	u32 n = ud->seq - taken;
+	u32 k;
+
+	/* What was not given cannot be taken. */
+	n = min_t(u32, n, ARRAY_SIZE(ud->grant));
+	n = min(n, ud->seq);
+	*num = 0;
+	for (k = ud->seq; n; n--, k--) {
+		const struct riso_grant *g = &ud->grant[k % ARRAY_SIZE(ud->grant)];
+
+		if (now >= g->not_after)
+			break;
+		bytes += g->bytes;
+		++*num;
+	}
+	return bytes;
+}
+
+/* How far a counter of the process has come; one that goes back is not believed. */
+static u64 advance(u64 *old, u64 new)
+{
+	u64 delta = new - *old;
+
+	*old = new;
+	return delta > RISO_WANT_MAX ? 0 : delta;
+}
+
+static void age_grants(struct riso_share *ud, u64 now)
+{
+	if (now - ud->since_ns < RISO_LATELY_NS)
+		return;
+	ud->before = now - ud->since_ns < 2 * RISO_LATELY_NS ? ud->lately : 0;
+	ud->lately = 0;
+	ud->since_ns = now;
+}
+
+/**
+ * riso_grant_init - fill the page of a process that is not attached yet
+ * @u: the process
+ */
+void riso_grant_init(struct riso_user *u)
+{
+	u->kpage->version = RISO_USER_VERSION;
+	u->kpage->header = RISO_PACKET_HEADER;
+}
+
+/**
+ * riso_grant_read - look at what a process tells
+ * @u: the process
+ * @dir: direction
+ * @now: time, ns
+ * @posted: cost bytes that it has posted since the last call
+ * @debt: those of them for which there was no grant
+ *
+ * Return: cost bytes that it may be granted, 0 as long as two grants are good.
+ */
+u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
+		    u64 *posted, u64 *debt)
+{
+	const struct riso_udir *page = &u->upage->dir[dir];
+	struct riso_share *ud = &u->dir[dir];
+	u64 want, out, granted;
+	u32 num;
+
+	granted = good(ud, READ_ONCE(page->taken), now, &num);
+	advance(&ud->done, READ_ONCE(page->done));
+	*posted = advance(&ud->posted, READ_ONCE(page->posted));
+	*debt = min(advance(&ud->debt, READ_ONCE(page->debt)), *posted);
+	out = ud->posted - ud->done;
+	if (out > RISO_WANT_MAX)
+		out = 0;
+	age_grants(ud, now);
+	ud->out = min(granted + out, ud->lately + ud->before);
+	want = min_t(u64, READ_ONCE(page->want), RISO_WANT_MAX);
+	ud->want = num < ARRAY_SIZE(ud->grant) && want > granted ?
+		   want - granted : 0;
+	return ud->want;
+}
+
+/**
+ * riso_grant_give - give a grant
+ * @u: the process
+ * @dir: direction
+ * @bytes: cost bytes
+ * @not_after: void from then on
+ * @now: time, ns
+ */
+void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
+		     u64 not_after, u64 now)
+{
+	struct riso_share *ud = &u->dir[dir];
+	struct riso_kdir *page = &u->kpage->dir[dir];
+	u32 seq = ++ud->seq ?: ++ud->seq;
+	struct riso_grant *g = &ud->grant[seq % ARRAY_SIZE(ud->grant)];
+	struct riso_grant *to;
+
+	age_grants(ud, now);
+	ud->lately += bytes;
+	ud->out += bytes;
+	g->bytes = bytes;
+	g->not_after = not_after;
+	to = &page->grant[seq % ARRAY_SIZE(page->grant)];
+	WRITE_ONCE(to->seq, 0);
+	/* Nobody takes the new bytes for those of the old number, ... */
+	smp_wmb();
+	WRITE_ONCE(to->bytes, bytes);
+	WRITE_ONCE(to->not_after, not_after);
+	/* ... and who sees the new number sees them all, */
+	smp_store_release(&to->seq, seq);
+	/* here as well. */
+	smp_store_release(&page->seq, seq);
+	wake_up_all(&u->wait);
+}
+
+/**
+ * riso_grant_classes - the class of a registered QP has changed
+ * @u: the process
+ */
+void riso_grant_classes(struct riso_user *u)
+{
+	WRITE_ONCE(u->kpage->classes, ++u->classes);
+}
+
+/**
+ * riso_grant_pace - tell a process how to post
+ * @u: the process
+ * @p: how
+ */
+void riso_grant_pace(struct riso_user *u, const struct riso_pacing *p)
+{
+	struct riso_kpage *page = u->kpage;
+	int dir;
+
+	WRITE_ONCE(page->op_bytes, p->op_bytes);
+	WRITE_ONCE(page->slice_ns, p->slice_ns);
+	WRITE_ONCE(page->sparse, p->sparse);
+	WRITE_ONCE(page->window, p->window);
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		WRITE_ONCE(page->dir[dir].chunk, p->chunk);
+	if (u->mode == p->mode)
+		return;
+	u->mode = p->mode;
+	u->modes++;
+	/* After what goes with it. */
+	smp_store_release(&page->mode, p->mode);
+	wake_up_all(&u->wait);
+}

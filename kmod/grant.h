@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * User-space processes that take part in the shares of a device.
+ */
+#ifndef RISO_GRANT_H
+#define RISO_GRANT_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+#include "../uapi/linux/rdma_isolate_user.h"
+#include "arbiter.h"
+
+struct riso_dev;
+struct riso_group;
+
+/**
+ * struct riso_share - one direction of a process
+ * @grant: the last two, as given; the page is never read back
+ * @seq: number of the last
+ * @want: what it wants beyond grants that are good, as read last
+ * @posted: &riso_udir.posted as read last
+ * @done: &riso_udir.done likewise
+ * @debt: &riso_udir.debt likewise
+ * @out: cost bytes that it may still have in the device, or put there
+ * @load: its part of riso_arb.load
+ * @lately: cost bytes granted since @since_ns
+ * @before: and in the time of this length before that
+ * @since_ns: begin of the present such time
+ */
+struct riso_share {
+	struct riso_grant grant[2];
+	u32 seq;
+	u64 want;
+	u64 posted;
+	u64 done;
+	u64 debt;
+	u64 out;
+	u64 load;
+	u64 lately;
+	u64 before;
+	u64 since_ns;
+};
+
+/**
+ * struct riso_user - a process that has the file open and is attached
+ * @list: in &riso_dev.users
+ * @rd: its device
+ * @group: its share
+ * @kpage: what it is told
+ * @upage: what it tells
+ * @mode: what @kpage says
+ * @classes: likewise
+ * @modes: changes with @mode and @gone
+ * @gone: it has left, or its device has gone
+ * @dir: by direction
+ * @wait: where it waits for grants
+ *
+ * All under &riso_dev.lock but what is set before it joins: @rd, @group, the pages.
+ */
+struct riso_user {
+	struct list_head list;
+	struct riso_dev *rd;
+	struct riso_group *group;
+	struct riso_kpage *kpage;
+	const struct riso_upage *upage;
+	enum riso_user_mode mode;
+	u32 classes;
+	u32 modes;
+	bool gone;
+	struct riso_share dir[RISO_DIRS];
+	wait_queue_head_t wait;
+};
+
+/**
+ * struct riso_pacing - how processes shall post, the same for all of a device
+ * @mode: enum riso_user_mode
+ * @chunk: size that messages are cut to, 0 is off
+ * @op_bytes: least cost of a work request
+ * @slice_ns: length of a slice
+ * @sparse: cost bytes without a grant in each
+ * @window: cost bytes out, per queue pair
+ */
+struct riso_pacing {
+	enum riso_user_mode mode;
+	u32 chunk;
+	u32 op_bytes;
+	u32 slice_ns;
+	u64 sparse;
+	u64 window;
+};
+
+void riso_grant_init(struct riso_user *u);
+u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
+		    u64 *posted, u64 *debt);
+void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
+		     u64 not_after, u64 now);
+void riso_grant_classes(struct riso_user *u);
+void riso_grant_pace(struct riso_user *u, const struct riso_pacing *p);
+
+#endif /* RISO_GRANT_H */

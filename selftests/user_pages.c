@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * user_pages DEVICE RATE
+ *
+ * What /dev/rdma_isolate allows and refuses, and that nothing which a process writes to
+ * its page gets it more than its share. DEVICE is enabled with a max-rate of RATE bytes
+ * per second and has a latency flow. KTAP on standard output.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include <linux/rdma_isolate.h>
+#include <linux/rdma_isolate_user.h>
+#include "kselftest.h"
+
+/* A process that takes part, with a queue pair that posts nothing. */
+struct share {
+	int fd;
+	const struct riso_kpage *k;
+	struct riso_upage *u;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+
+static const char *device;
+static __u64 rate;
+static size_t page;
+
+static __u64 now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static int open_file(void)
+{
+	return open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
+}
+
+static int attach(int fd, const char *dev, __u32 version)
+{
+	struct riso_ioc_attach a = { .version = version };
+
+	memcpy(a.dev, dev, strnlen(dev, sizeof(a.dev)));
+	return ioctl(fd, RISO_IOC_ATTACH, &a) ? errno : 0;
+}
+
+static int reg(int fd, __u32 qpn, __u32 *class)
+{
+	struct riso_ioc_register r = { .qpn = qpn, .class = *class };
+
+	if (ioctl(fd, RISO_IOC_REGISTER, &r))
+		return errno;
+	*class = r.class;
+	return 0;
+}
+
+static void *map(int fd, int prot, int flags, size_t size, off_t offset)
+{
+	return mmap(NULL, size, prot, flags, fd, offset * page);
+}
+
+static int wait_for(const struct share *s, __u32 timeout_us)
+{
+	struct riso_ioc_wait w = {
+		.seq = { s->k->dir[0].seq, s->k->dir[1].seq },
+		.mode = s->k->mode,
+		.timeout_us = timeout_us,
+	};
+
+	return ioctl(s->fd, RISO_IOC_WAIT, &w) ? errno : 0;
+}
+
+static void open_device(struct share *s)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	int i;
+
+	for (i = 0; list && list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), device))
+			s->context = ibv_open_device(list[i]);
+	ibv_free_device_list(list);
+	s->pd = s->context ? ibv_alloc_pd(s->context) : NULL;
+	s->cq = s->pd ? ibv_create_cq(s->context, 1, NULL, NULL, 0) : NULL;
+	if (!s->cq)
+		err(1, "%s", device);
+}
+
+static void make_qp(struct share *s)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = s->cq,
+		.recv_cq = s->cq,
+		.cap = {
+			.max_send_wr = 1, .max_recv_wr = 1,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
+		.qp_type = IBV_QPT_RC,
+	};
+
+	s->qp = ibv_create_qp(s->pd, &attr);
+	if (!s->qp)
+		err(1, "queue pair");
+}
+
+static struct share join(void)
+{
+	struct share s = { .fd = open_file() };
+	__u32 class = RISO_CLASS_BY_RULE;
+
+	if (s.fd < 0 || attach(s.fd, device, RISO_USER_VERSION))
+		err(1, "%s", device);
+	s.k = map(s.fd, PROT_READ, MAP_SHARED, page, RISO_USER_KPAGE);
+	s.u = map(s.fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, RISO_USER_UPAGE);
+	if (s.k == MAP_FAILED || s.u == MAP_FAILED)
+		err(1, "map");
+	open_device(&s);
+	make_qp(&s);
+	if (reg(s.fd, s.qp->qp_num, &class))
+		err(1, "register");
+	return s;
+}
+
+static void leave(struct share *s)
+{
+	ibv_destroy_qp(s->qp);
+	ibv_destroy_cq(s->cq);
+	ibv_dealloc_pd(s->pd);
+	ibv_close_device(s->context);
+	munmap((void *)s->k, page);
+	munmap(s->u, page);
+	close(s->fd);
+}
+
+/* The status of a child that runs @fn. */
+static int in_child(int (*fn)(struct share *), struct share *s)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(fn(s));
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* --- what is refused --- */
+
+static bool attaching(void)
+{
+	struct riso_ioc_wait w = { .timeout_us = 1 };
+	struct riso_ioc_attach a = { .version = RISO_USER_VERSION, .pad = 1 };
+	__u32 class = RISO_CLASS_BY_RULE;
+	int fd = open_file(), other = open_file();
+	bool ok;
+
+	ok = fd >= 0 && other >= 0 &&
+	     ioctl(fd, RISO_IOC_WAIT, &w) == -1 && errno == ENOTCONN &&
+	     reg(fd, 1, &class) == ENOTCONN &&
+	     ioctl(fd, _IO(RISO_IOC_MAGIC, 9)) == -1 && errno == ENOTTY &&
+	     ioctl(fd, RISO_IOC_ATTACH, NULL) == -1 && errno == EFAULT &&
+	     ioctl(fd, RISO_IOC_ATTACH, &a) == -1 && errno == EINVAL &&
+	     attach(fd, device, RISO_USER_VERSION + 1) == EPROTONOSUPPORT &&
+	     attach(fd, "no-such", RISO_USER_VERSION) == ENODEV &&
+	     attach(fd, "a-name-that-has-no-end-and-fills-all-of-the-sixty-four-bytes-of-it",
+		    RISO_USER_VERSION) == EINVAL &&
+	     !attach(fd, device, RISO_USER_VERSION) &&
+	     attach(fd, device, RISO_USER_VERSION) == EBUSY &&
+	     attach(other, device, RISO_USER_VERSION) == EBUSY;
+	close(fd);
+	ok = ok && !attach(other, device, RISO_USER_VERSION);
+	close(other);
+	return ok;
+}
+
+static bool refuses(int fd, int prot, int flags, size_t size, off_t offset, int error)
+{
+	void *p = map(fd, prot, flags, size, offset);
+
+	if (p != MAP_FAILED)
+		munmap(p, size);
+	return p == MAP_FAILED && errno == error;
+}
+
+static bool mapping(void)
+{
+	struct share s = join();
+	bool ok;
+
+	ok = refuses(s.fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0, EACCES) &&
+	     refuses(s.fd, PROT_READ, MAP_PRIVATE, page, 0, EINVAL) &&
+	     refuses(s.fd, PROT_READ, MAP_PRIVATE, page, 1, EINVAL) &&
+	     refuses(s.fd, PROT_READ, MAP_SHARED, 2 * page, 0, EINVAL) &&
+	     refuses(s.fd, PROT_READ, MAP_SHARED, page, 2, EINVAL) &&
+	     map(s.fd, PROT_READ | PROT_EXEC, MAP_SHARED, page, 1) == MAP_FAILED &&
+	     mprotect((void *)s.k, page, PROT_READ | PROT_WRITE) && errno == EACCES &&
+	     mremap(s.u, page, 2 * page, MREMAP_MAYMOVE) == MAP_FAILED &&
+	     s.k->version == RISO_USER_VERSION;
+	leave(&s);
+	return ok;
+}
+
+static int child_uses(struct share *s)
+{
+	unsigned char in_core;
+
+	struct share mine = { .fd = s->fd, .k = &(struct riso_kpage) { } };
+
+	if (wait_for(&mine, 1) != EPERM)
+		return 1;
+	if (map(s->fd, PROT_READ, MAP_SHARED, page, 0) != MAP_FAILED || errno != EPERM)
+		return 2;
+	if (!mincore(s->u, page, &in_core) || !mincore((void *)s->k, page, &in_core))
+		return 3;
+	return 0;
+}
+
+static bool forking(void)
+{
+	struct share s = join();
+	int status = in_child(child_uses, &s);
+	bool ok = !status && !wait_for(&s, 0);
+
+	if (status)
+		ksft_print_msg("child: %x\n", status);
+	leave(&s);
+	return ok;
+}
+
+static bool registering(void)
+{
+	__u32 class = RISO_CLASS_BY_RULE, again = class, other = class;
+	__u32 wish = RISO_CLASS_LATENCY, wrong = 3;
+	struct share s = join();
+	__u32 qpn = s.qp->qp_num;
+	bool ok;
+
+	ok = !reg(s.fd, qpn, &class) && class == RISO_CLASS_BANDWIDTH &&
+	     !reg(s.fd, qpn, &again) && again == class &&
+	     reg(s.fd, qpn, &wish) == EPERM && reg(s.fd, qpn, &wrong) == EINVAL &&
+	     reg(s.fd, 1, &other) == ENOENT && reg(s.fd, 0xfffffe, &other) == ENOENT;
+	/* Without a queue pair there are no grants. */
+	ibv_destroy_qp(s.qp);
+	ok = ok && reg(s.fd, qpn, &other) == ENOENT;
+	s.u->dir[0].want = 4096;
+	ok = ok && !wait_for(&s, 100000) && !s.k->dir[0].seq;
+	make_qp(&s);
+	ok = ok && !reg(s.fd, s.qp->qp_num, &other);
+	while (ok && !s.k->dir[0].seq)
+		ok = !wait_for(&s, 100000);
+	leave(&s);
+	return ok;
+}
+
+/* As many as one user may have, and after that as before. */
+static bool many_files(void)
+{
+	static int fds[10000];
+	int n, i, error = 0;
+
+	for (n = 0; n < (int)ARRAY_SIZE(fds); n++) {
+		fds[n] = open_file();
+		if (fds[n] < 0) {
+			error = errno;
+			break;
+		}
+	}
+	for (i = 0; i < n; i++)
+		close(fds[i]);
+	i = open_file();
+	close(i);
+	ksft_print_msg("%d files\n", n);
+	return error == EMFILE && n >= 256 && n < 10000 && i >= 0;
+}
+
+/* --- what is given --- */
+
+/* Take all that is given for @ns, post none of it or all; the bytes. */
+static __u64 take(struct share *s, __u64 ns, bool post)
+{
+	__u64 end = now_ns() + ns, bytes = 0, posted = s->u->dir[0].posted;
+	__u32 seq, taken = s->k->dir[0].seq;
+
+	s->u->dir[0].taken = taken;
+	s->u->dir[0].want = 1 << 20;
+	while (now_ns() < end) {
+		if (wait_for(s, 20000))
+			return 0;
+		seq = __atomic_load_n(&s->k->dir[0].seq, __ATOMIC_ACQUIRE);
+		while (taken != seq) {
+			taken++;
+			bytes += s->k->dir[0].grant[taken % 2].bytes;
+		}
+		if (post) {
+			s->u->dir[0].posted = posted + bytes;
+			s->u->dir[0].done = posted + bytes;
+		}
+		s->u->dir[0].taken = taken;
+	}
+	s->u->dir[0].want = 0;
+	return bytes;
+}
+
+/* No more than the device sends, and at least some. */
+static bool granting(void)
+{
+	struct share s = join();
+	__u64 began = now_ns(), bytes, most;
+	bool ok;
+
+	bytes = take(&s, 1000000000, true);
+	most = (now_ns() - began) * rate / 1000000000 + 65536;
+	ksft_print_msg("%llu bytes of %llu\n", (unsigned long long)bytes,
+		       (unsigned long long)most);
+	ok = s.k->mode == RISO_USER_PACED && s.k->dir[0].chunk && bytes &&
+	     bytes <= most;
+	leave(&s);
+	return ok;
+}
+
+/* Two are good at a time; what nobody takes is void, and then there are others. */
+static bool voiding(void)
+{
+	struct share s = join();
+	__u64 void_ns;
+	__u32 seq;
+	bool ok;
+
+	s.u->dir[0].want = 1 << 30;
+	while (s.k->dir[0].seq < 2 && !wait_for(&s, 100000))
+		;
+	seq = s.k->dir[0].seq;
+	ok = seq == 2 && !wait_for(&s, 1000);
+	void_ns = s.k->dir[0].grant[1].not_after;
+	if (now_ns() < void_ns)
+		ok = ok && s.k->dir[0].seq == 2;
+	while (now_ns() < void_ns)
+		usleep(1000);
+	while (s.k->dir[0].seq == 2 && !wait_for(&s, 100000))
+		;
+	ok = ok && s.k->dir[0].seq > 2 &&
+	     s.k->dir[0].grant[1].not_after != void_ns;
+	leave(&s);
+	return ok;
+}
+
+static bool stop;
+
+static void *scribble(void *arg)
+{
+	struct share *s = arg;
+	unsigned int seed = 1;
+	__u32 *word = (__u32 *)s->u;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		word[rand_r(&seed) % (sizeof(*s->u) / 4)] =
+			rand_r(&seed) & 1 ? rand_r(&seed) : -(rand_r(&seed) % 3);
+	return NULL;
+}
+
+static int liar(struct share *unused)
+{
+	struct share s = join();
+	__u64 end = now_ns() + 3000000000ull;
+	pthread_t thread;
+
+	(void)unused;
+	pthread_create(&thread, NULL, scribble, &s);
+	while (now_ns() < end)
+		wait_for(&s, 100);
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+/* It says that it has posted more than there is. */
+static int boaster(struct share *unused)
+{
+	struct share s = join();
+	__u64 end = now_ns() + 3000000000ull;
+
+	(void)unused;
+	s.u->dir[0].want = 1;
+	while (now_ns() < end) {
+		s.u->dir[0].posted += 1 << 29;
+		s.u->dir[0].debt += 1 << 29;
+		s.u->dir[0].taken = s.k->dir[0].seq;
+		wait_for(&s, 0);
+	}
+	return 0;
+}
+
+static void *wait_on(void *arg)
+{
+	return (void *)(long)wait_for(arg, 2000000);
+}
+
+/* One thread waits, the others are told so. */
+static bool waiting(void)
+{
+	struct share s = join();
+	pthread_t thread;
+	void *status;
+	int n = 0;
+	bool ok;
+
+	pthread_create(&thread, NULL, wait_on, &s);
+	while (wait_for(&s, 1) != EBUSY && n++ < 1000)
+		usleep(1000);
+	ok = wait_for(&s, 1) == EBUSY && !wait_for(&s, 0);
+	pthread_join(thread, &status);
+	ok = ok && !status && !wait_for(&s, 0);
+	leave(&s);
+	return ok;
+}
+
+/* Beside a process that writes anything, another one has at least half. */
+static bool has_half_beside(int (*fn)(struct share *))
+{
+	__u64 alone, with;
+	struct share s;
+	int status;
+	pid_t pid;
+
+	s = join();
+	alone = take(&s, 1000000000, true);
+	pid = fork();
+	if (!pid)
+		_exit(fn(NULL));
+	usleep(500000);
+	with = take(&s, 1000000000, true);
+	waitpid(pid, &status, 0);
+	ksft_print_msg("%llu bytes alone, %llu beside a liar\n",
+		       (unsigned long long)alone, (unsigned long long)with);
+	leave(&s);
+	return !status && with * 100 >= alone * 45;
+}
+
+static bool lying(void)
+{
+	return has_half_beside(liar);
+}
+
+static bool boasting(void)
+{
+	return has_half_beside(boaster);
+}
+
+/* One that is stopped with its grants costs others hardly anything. */
+static bool stopping(void)
+{
+	__u64 alone, beside;
+	struct share s;
+	int status;
+	pid_t pid;
+
+	s = join();
+	alone = take(&s, 1000000000, true);
+	pid = fork();
+	if (!pid) {
+		struct share c = join();
+
+		c.u->dir[0].want = 1 << 30;
+		wait_for(&c, 1000000);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	waitpid(pid, &status, WUNTRACED);
+	beside = take(&s, 1000000000, true);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	ksft_print_msg("%llu bytes alone, %llu beside one that is stopped\n",
+		       (unsigned long long)alone, (unsigned long long)beside);
+	leave(&s);
+	return beside * 100 >= alone * 90;
+}
+
+static int killed(int state)
+{
+	struct share s;
+	int fd;
+
+	fd = open_file();
+	if (state == 0)
+		raise(SIGKILL);
+	if (attach(fd, device, RISO_USER_VERSION))
+		return 1;
+	if (state == 1)
+		raise(SIGKILL);
+	close(fd);
+	s = join();
+	s.u->dir[0].want = 1 << 30;
+	s.u->dir[1].want = 1 << 30;
+	if (state == 2)
+		raise(SIGKILL);
+	if (state == 3)
+		alarm(1);
+	signal(SIGALRM, SIG_DFL);
+	for (;;) {
+		wait_for(&s, state == 3 ? 5000000 : 1000);
+		if (state == 4)
+			raise(SIGKILL);
+	}
+}
+
+/* Killed in every state; the device is as it was. */
+static bool killing(void)
+{
+	__u64 before, after;
+	struct share s;
+	int status, i;
+	pid_t pid;
+
+	s = join();
+	before = take(&s, 500000000, true);
+	for (i = 0; i < 200; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(killed(i % 5 == 3 && i > 5 ? 4 : i % 5));
+		waitpid(pid, &status, 0);
+		if (!WIFSIGNALED(status))
+			return false;
+	}
+	after = take(&s, 500000000, true);
+	ksft_print_msg("%llu bytes before, %llu after\n",
+		       (unsigned long long)before, (unsigned long long)after);
+	leave(&s);
+	return after * 100 >= before * 80;
+}
+
+static const struct {
+	const char *name;
+	bool (*run)(void);
+} cases[] = {
+	{ "attach", attaching },
+	{ "map", mapping },
+	{ "fork", forking },
+	{ "register", registering },
+	{ "many files", many_files },
+	{ "grants", granting },
+	{ "void grants", voiding },
+	{ "waiting", waiting },
+	{ "a liar", lying },
+	{ "a boaster", boasting },
+	{ "one that is stopped", stopping },
+	{ "200 that are killed", killing },
+};
+
+int main(int argc, char **argv)
+{
+	struct rlimit files = { 16384, 16384 };
+	unsigned int i;
+
+	if (argc != 3)
+		errx(2, "usage: user_pages DEVICE RATE");
+	device = argv[1];
+	rate = strtoull(argv[2], NULL, 10);
+	page = sysconf(_SC_PAGESIZE);
+	setrlimit(RLIMIT_NOFILE, &files);
+	ksft_print_header();
+	ksft_set_plan(ARRAY_SIZE(cases));
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		ksft_test_result(cases[i].run(), "%s\n", cases[i].name);
+	ksft_finished();
+}

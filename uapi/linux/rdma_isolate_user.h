@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * /dev/rdma_isolate: how the verbs of a process take part in the shares of a device.
+ *
+ * A process opens the file, attaches it to one RDMA device, and maps two pages. The
+ * kernel writes the first: how messages are to be cut, and grants of bytes that may be
+ * posted until a point in time. The process writes the second: how much it wants to
+ * post, and what became of the grants. Nothing that it writes there is trusted.
+ *
+ * All times are of CLOCK_MONOTONIC, in nanoseconds. Sizes are in cost bytes: the bytes
+ * of a work request on the wire, the payload with riso_kpage.header around each packet
+ * of the path MTU, but at least riso_kpage.op_bytes. A READ costs what it brings, in
+ * direction RISO_USER_RX; everything else counts in RISO_USER_TX.
+ */
+#ifndef _UAPI_LINUX_RDMA_ISOLATE_USER_H
+#define _UAPI_LINUX_RDMA_ISOLATE_USER_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define RISO_USER_FILE		"/dev/rdma_isolate"
+/* Of the pages and ioctls; another one is refused. */
+#define RISO_USER_VERSION	1
+
+/* Offsets for mmap(), in pages, of a page each. The first is read-only. */
+#define RISO_USER_KPAGE		0
+#define RISO_USER_UPAGE		1
+
+/**
+ * enum riso_user_dir - direction of the bytes
+ * @RISO_USER_TX: local to remote: WRITE, SEND, atomics
+ * @RISO_USER_RX: remote to local: READ
+ * @RISO_USER_DIRS: how many
+ */
+enum riso_user_dir {
+	RISO_USER_TX,
+	RISO_USER_RX,
+	RISO_USER_DIRS,
+};
+
+/**
+ * enum riso_user_mode - what a process shall do with its shaped flows
+ * @RISO_USER_OPEN: post at once and uncut; nobody else is active, or nothing is
+ *	enforced
+ * @RISO_USER_PACED: post under grants only
+ */
+enum riso_user_mode {
+	RISO_USER_OPEN,
+	RISO_USER_PACED,
+};
+
+/**
+ * struct riso_grant - the right to post some bytes
+ * @not_after: void from then on
+ * @bytes: how many
+ * @seq: its number
+ * @pad: 0
+ */
+struct riso_grant {
+	__u64 not_after;
+	__u64 bytes;
+	__u32 seq;
+	__u32 pad;
+};
+
+/**
+ * struct riso_kdir - grants of one direction
+ * @seq: number of the grant given last, from 1 on; 0 when there was none
+ * @chunk: size that messages are cut to (payload bytes), 0 for uncut
+ * @grant: grant n is in element n % 2
+ * @pad: 0
+ *
+ * An element is overwritten only when it is void or riso_udir.taken says that it was
+ * taken. While that is being done riso_grant.seq is 0, and @seq is written last: what was
+ * read of an element counts if riso_grant.seq was n before and after.
+ */
+struct riso_kdir {
+	__u32 seq;
+	__u32 chunk;
+	struct riso_grant grant[2];
+	__u64 pad;
+};
+
+/**
+ * struct riso_kpage - what the kernel tells a process
+ * @version: RISO_USER_VERSION
+ * @mode: enum riso_user_mode
+ * @classes: changes when the class of a registered queue pair may have changed
+ * @op_bytes: least cost of a work request
+ * @header: bytes around the payload of each packet
+ * @slice_ns: length of a slice
+ * @sparse: cost bytes that may be posted in each slice without a grant while nothing
+ *	is held, by work requests that are not cut
+ * @window: cost bytes that may be posted and not completed, per queue pair
+ * @pad: 0
+ * @dir: grants
+ */
+struct riso_kpage {
+	__u32 version;
+	__u32 mode;
+	__u32 classes;
+	__u32 op_bytes;
+	__u32 header;
+	__u32 slice_ns;
+	__u64 sparse;
+	__u64 window;
+	__u64 pad[3];
+	struct riso_kdir dir[RISO_USER_DIRS];
+};
+
+/**
+ * struct riso_udir - what a process tells of one direction
+ * @want: cost bytes held for which there is no grant
+ * @posted: cost bytes posted in all, with and without grants, ever growing
+ * @done: of @posted, those that have completed
+ * @debt: of @posted, those posted without a grant while grants were needed
+ * @taken: number of the last grant taken over
+ * @pad: 0
+ */
+struct riso_udir {
+	__u64 want;
+	__u64 posted;
+	__u64 done;
+	__u64 debt;
+	__u32 taken;
+	__u32 pad[7];
+};
+
+/**
+ * struct riso_upage - what a process tells the kernel
+ * @dir: by direction
+ */
+struct riso_upage {
+	struct riso_udir dir[RISO_USER_DIRS];
+};
+
+#define RISO_IOC_MAGIC	0xb9
+
+/**
+ * struct riso_ioc_attach - take part in a device
+ * @version: RISO_USER_VERSION
+ * @pad: 0
+ * @dev: name of the RDMA device
+ *
+ * Once for each file, before anything else. Errors: EPROTONOSUPPORT for another
+ * version; ENODEV when there is no such device; EBUSY when this process has it with
+ * another file, or the file has one; EUSERS when too many processes have it.
+ */
+struct riso_ioc_attach {
+	__u32 version;
+	__u32 pad;
+	char dev[64];
+};
+
+#define RISO_IOC_ATTACH		_IOW(RISO_IOC_MAGIC, 0, struct riso_ioc_attach)
+
+/* For riso_ioc_register.class: the rules decide alone. */
+#define RISO_CLASS_BY_RULE	0xffffffffU
+
+/**
+ * struct riso_ioc_register - a queue pair takes part
+ * @qpn: its number
+ * @class: wish, an enum riso_class or RISO_CLASS_BY_RULE; the class in force is
+ *	returned
+ *
+ * May be repeated: it then asks again. Errors: ENOENT when the process has no such
+ * queue pair on the device; EPERM when no rule lets it choose that class.
+ */
+struct riso_ioc_register {
+	__u32 qpn;
+	__u32 class;
+};
+
+#define RISO_IOC_REGISTER	_IOWR(RISO_IOC_MAGIC, 1, struct riso_ioc_register)
+
+/**
+ * struct riso_ioc_wait - look at riso_udir.want, and wait for a grant
+ * @seq: riso_kdir.seq as seen last
+ * @mode: riso_kpage.mode as seen last
+ * @timeout_us: how long to wait, 0 for not at all
+ *
+ * Returns 0 when one of these has changed and when the time is over. A process without
+ * a registered queue pair is given nothing. Errors: EINTR; EBUSY if it would wait
+ * while another thread does.
+ */
+struct riso_ioc_wait {
+	__u32 seq[RISO_USER_DIRS];
+	__u32 mode;
+	__u32 timeout_us;
+};
+
+#define RISO_IOC_WAIT		_IOW(RISO_IOC_MAGIC, 2, struct riso_ioc_wait)
+
+/* All: EPERM from another process than the one that opened the file; ENOTCONN before
+ * ATTACH; ENODEV when the device is gone.
+ */
+
+#endif /* _UAPI_LINUX_RDMA_ISOLATE_USER_H */
