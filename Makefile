@@ -18,7 +18,8 @@ export RISO_CACHE RISO_KVM
 
 BUILD := $(CURDIR)/build
 KSRC := $(RISO_CACHE)/ksrc
-TOOLS := $(patsubst tools/%/Makefile,%,$(wildcard tools/*/Makefile))
+# What has a Makefile of its own.
+PARTS := $(patsubst %/Makefile,%,$(wildcard tools/*/Makefile)) userspace/shim
 CHECK_KVER := 6.12 6.1
 
 ifneq ($(DEBUG),)
@@ -42,7 +43,7 @@ KBUILD_OUT = $(BUILD)/$(KREL)
 SELFTESTS_OUT = $(KBUILD_OUT)/selftests/rdma_isolate
 KMAKE = $(MAKE) -j$(shell nproc) -C $(KDIR) M=$(KBUILD_OUT)
 
-all: module tools
+all: module parts
 
 # Links to the sources, and to nothing that is no longer there.
 links:
@@ -56,13 +57,13 @@ links:
 module: links
 	$(KMAKE) modules
 
-tools: $(TOOLS:%=tool-%)
+parts: $(PARTS)
 
-$(TOOLS:%=tool-%): tool-%:
-	$(MAKE) -C tools/$*
+$(PARTS):
+	$(MAKE) -C $@
 
 # The tests as they lie in a kernel tree: beside lib.mk and kselftest/.
-selftests: module tools
+selftests: module parts
 	@mkdir -p $(SELFTESTS_OUT)
 	@find $(SELFTESTS_OUT) -xtype l -delete
 	@cp -rsfT $(CURDIR)/selftests $(SELFTESTS_OUT)
@@ -78,7 +79,7 @@ check: check-unit $(if $(filter debug,$(CHECK_KVER)),setup-debug,setup-vm)
 	@selftests/vm/run.sh $(CHECK_KVER:%=-k %) $(if $(T),-t '$(T)')
 
 check-unit: setup-build
-	@for d in $(TOOLS:%=tools/%) $(patsubst %/Makefile,%,$(wildcard userspace/tests/Makefile)); do \
+	@for d in $(PARTS) userspace/tests; do \
 		grep -q '^check:' $$d/Makefile || continue; \
 		$(MAKE) -C $$d check || exit; \
 	done
@@ -103,7 +104,7 @@ CHECKPATCH = $(KSRC)/scripts/checkpatch.pl --root=$(CURDIR) --no-tree --strict \
 	--quiet --no-summary
 STYLE_IGNORE := FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONSTANT_COMPARISON,CONST_STRUCT
 STYLE_TRACE := $(STYLE_IGNORE),OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT
-STYLE_USER := $(STYLE_IGNORE),PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,CAMELCASE,VOLATILE,EMBEDDED_FUNCTION_NAME
+STYLE_USER := $(STYLE_IGNORE),PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,CAMELCASE,VOLATILE,EMBEDDED_FUNCTION_NAME,USE_NEGATIVE_ERRNO,EMBEDDED_FILENAME
 
 style: setup-style
 ifneq ($(BASE),)
@@ -125,13 +126,13 @@ sparse: setup-style links
 install: all
 	$(KMAKE) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates modules_install
 	depmod -b $(if $(DESTDIR),$(DESTDIR),/) $(KREL)
-	for t in $(TOOLS); do \
-		$(MAKE) -C tools/$$t DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) install || exit; \
+	for d in $(PARTS); do \
+		$(MAKE) -C $$d DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) install || exit; \
 	done
 
 clean:
 	rm -rf $(BUILD)
-	for t in $(TOOLS); do $(MAKE) -C tools/$$t clean || exit; done
+	for d in $(PARTS) userspace/tests; do $(MAKE) -C $$d clean || exit; done
 
-.PHONY: all links module tools $(TOOLS:%=tool-%) selftests check check-unit \
+.PHONY: all links module parts $(PARTS) selftests check check-unit \
 	bench demo vm-shell style sparse install clean

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Completions: those of pieces become the one that the program asked for.
+ *
+ * Owns the tags that posted work requests carry in place of the program's wr_id, the
+ * soft ring of each CQ, and the reaper.
+ *
+ * A tag is the address of a slot. The pages of the slots are in a map, so any wr_id
+ * can be looked up without following it. The completions of a send queue come in
+ * order, so one retires all slots up to its own. Tags outlive their queue pair: some
+ * providers leave the completions of a destroyed one in the CQ. Its slots wait among
+ * the zombies of the CQ until that has once been polled empty.
+ *
+ * The reaper polls when the program does not. What belongs to the program goes to
+ * the soft ring, the first thing that its next poll finds. Some programs arm a CQ and
+ * sleep without another poll, as the provider raises an event at once if it holds
+ * something that the program has not polled. It does not know of the soft ring. So
+ * from the first time that a CQ is armed, the reaper takes one completion of the
+ * program while it is armed, for which there was an event, and none while it is not,
+ * unless the program has not polled for long.
+ *
+ * Everything here runs under riso_member.lock, in any thread, and does not allocate
+ * but for riso_comp_attach(), on the way of ibv_create_qp().
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+/* A program that has not polled for so many rounds of the helper waits otherwise. */
+enum { UNSEEN = 100 };
+
+struct riso_map riso_tags = RISO_MAP_INIT;
+
+static struct riso_slots *find_tag(uint64_t wr_id)
+{
+	struct riso_slots *s;
+
+	if (wr_id != (uintptr_t)wr_id || wr_id % sizeof(struct riso_slot))
+		return NULL;
+	s = riso_map_find(&riso_tags, (void *)(uintptr_t)(wr_id & ~4095ULL));
+	if (!s || (wr_id - (uintptr_t)s->slot) / sizeof(struct riso_slot) >= s->num)
+		return NULL;
+	return s;
+}
+
+/* Known to be complete. */
+static void retire(struct riso_flow *f, struct riso_slot *slot)
+{
+	struct riso_member *m = f->ctx->m;
+	struct riso_sq *sq = &f->sq;
+
+	m->retired = true;
+	m->book[slot->dir].done += slot->cost;
+	sq->cost -= slot->cost;
+	if (slot->flags & RISO_SLOT_CHUNK)
+		sq->chunks--;
+	if (slot->flags & RISO_SLOT_FETCH)
+		sq->fetches--;
+	if (!(slot->flags & RISO_SLOT_SIGNALED))
+		return;
+	sq->signaled--;
+	if (!(slot->flags & RISO_SLOT_LAST) || !(slot->flags & RISO_SLOT_ASKED))
+		sq->hidden--;
+}
+
+/* Retire all up to @slot. */
+static void retire_to(struct riso_slots *s, struct riso_slot *slot)
+{
+	struct riso_slot *oldest;
+
+	do {
+		oldest = &s->slot[s->tail++ % s->num];
+		oldest->flags &= ~RISO_SLOT_POSTED;
+		if (s->flow)
+			retire(s->flow, oldest);
+	} while (oldest != slot);
+	if (!s->flow || s->tail != s->flow->sq.slot)
+		return;
+	s->flow->sq.silent = 0;
+	s->flow->sq.quiet = 0;
+	if (s->flow->pass)
+		riso_comp_tag(s->flow, false);
+}
+
+/**
+ * riso_comp_translate - from a completion of the provider to one of the program
+ * @e: the completion, whose wr_id and status are the provider's
+ *
+ * Return: true if the program shall see it.
+ */
+bool riso_comp_translate(struct riso_soft *e)
+{
+	struct riso_slots *s = find_tag(e->wc.wr_id);
+	bool success = e->wc.status == IBV_WC_SUCCESS;
+	struct riso_slot *slot;
+	enum riso_verdict verdict;
+
+	e->flow = NULL;
+	if (!s)
+		return true;
+	slot = (struct riso_slot *)(uintptr_t)e->wc.wr_id;
+	if (!(slot->flags & RISO_SLOT_POSTED))
+		return false;
+	retire_to(s, slot);
+	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
+			     slot->flags & RISO_SLOT_ASKED,
+			     slot->seq == s->err_seq);
+	if (!success) {
+		s->err_seq = slot->seq;
+		if (s->flow)
+			s->flow->flush = true;
+	}
+	if (verdict == RISO_HIDE)
+		return false;
+	e->wc.wr_id = slot->wr_id;
+	if (!success && slot->seq == s->failed_seq)
+		e->wc.status = IBV_WC_LOC_QP_OP_ERR;
+	if (success && (slot->flags & RISO_SLOT_CHUNK))
+		e->wc.byte_len = slot->total;
+	e->flow = s->flow;
+	e->seq = slot->seq;
+	return true;
+}
+
+/* The program has seen it, and may post as many more. */
+static void seen(const struct riso_soft *e)
+{
+	if (e->flow && e->seq >= e->flow->finished)
+		__atomic_store_n(&e->flow->finished, e->seq + 1,
+				 __ATOMIC_RELEASE);
+}
+
+/**
+ * riso_comp_update - bring riso_cq.active up to date
+ * @c: the CQ
+ */
+void riso_comp_update(struct riso_cq *c)
+{
+	/* Who polls without the lock could find a tag that is forgotten meanwhile. */
+	bool active = c->used || c->tagged || !LIST_EMPTY(&c->zombies) ||
+		      c->soft_head != c->soft_tail;
+
+	__atomic_store_n(&c->active, active, __ATOMIC_RELEASE);
+}
+
+/**
+ * riso_comp_tag - will a flow post with tags?
+ * @f: the flow
+ * @tagged: it will, or may have some out
+ */
+void riso_comp_tag(struct riso_flow *f, bool tagged)
+{
+	if (f->tagged == tagged)
+		return;
+	f->tagged = tagged;
+	f->cq->tagged += tagged ? 1 : -1;
+	riso_comp_update(f->cq);
+}
+
+/**
+ * riso_comp_bury - the CQ was polled empty, no tag of a zombie is left
+ * @c: the CQ
+ */
+void riso_comp_bury(struct riso_cq *c)
+{
+	struct riso_slots *s;
+
+	while ((s = LIST_FIRST(&c->zombies))) {
+		LIST_REMOVE(s, zombie);
+		riso_slots_free(s);
+	}
+}
+
+/**
+ * riso_comp_push - keep a completion for the program
+ * @c: the CQ
+ * @e: the completion
+ *
+ * Return: false if there is no room.
+ */
+bool riso_comp_push(struct riso_cq *c, const struct riso_soft *e)
+{
+	if (c->soft_tail - c->soft_head == c->soft_num)
+		return false;
+	c->soft[c->soft_tail++ % c->soft_num] = *e;
+	return true;
+}
+
+/**
+ * riso_comp_pop - give the program a completion that was kept
+ * @c: a CQ with one
+ * @e: filled in
+ */
+void riso_comp_pop(struct riso_cq *c, struct riso_soft *e)
+{
+	*e = c->soft[c->soft_head++ % c->soft_num];
+	seen(e);
+	if (c->soft_head == c->soft_tail) {
+		c->soft_head = 0;
+		c->soft_tail = 0;
+	}
+}
+
+/* Translate @num completions in place; the number that the program shall see. */
+static int translate(int num, struct ibv_wc *wc)
+{
+	struct riso_soft e;
+	int kept = 0;
+	int i;
+
+	for (i = 0; i < num; i++) {
+		e.wc = wc[i];
+		if (!riso_comp_translate(&e))
+			continue;
+		seen(&e);
+		wc[kept++] = e.wc;
+	}
+	return kept;
+}
+
+static int poll_governed(struct riso_cq *c, int num, struct ibv_wc *wc)
+{
+	struct riso_soft e;
+	int n = 0;
+	int got;
+
+	while (n < num && c->soft_head != c->soft_tail) {
+		riso_comp_pop(c, &e);
+		wc[n++] = e.wc;
+	}
+	while (n < num) {
+		int want = num - n;
+
+		got = c->ctx->ops.poll_cq(c->cq, want, wc + n);
+		if (got < 0)
+			return n ? n : got;
+		n += translate(got, wc + n);
+		if (got < want) {
+			riso_comp_bury(c);
+			break;
+		}
+	}
+	return n;
+}
+
+/**
+ * riso_comp_poll - what the program's poll_cq does
+ * @c: the CQ
+ * @num: completions wanted
+ * @wc: room for them
+ *
+ * Return: how many; fewer than @num means that the CQ is empty.
+ */
+int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
+{
+	struct riso_member *m = c->ctx->m;
+	bool session = false;
+	int n;
+
+	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE)) {
+		n = c->ctx->ops.poll_cq(c->cq, num, wc);
+		if (n <= 0 || !__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
+			return n;
+		/* A flow has come meanwhile. */
+		pthread_mutex_lock(&m->lock);
+		n = translate(n, wc);
+	} else {
+		/* A session that began without a flow has the provider's lock. */
+		session = c->ex;
+		if (session)
+			pthread_mutex_lock(&c->session);
+		pthread_mutex_lock(&m->lock);
+		n = poll_governed(c, num, wc);
+	}
+	riso_comp_seen(c);
+	if (riso_member_news(m))
+		riso_queue_drive(m);
+	riso_comp_update(c);
+	riso_member_unlock(m);
+	if (session)
+		pthread_mutex_unlock(&c->session);
+	return n;
+}
+
+/**
+ * riso_comp_arm - what the program's req_notify_cq does
+ * @c: the CQ
+ * @solicited_only: see there
+ *
+ * Return: see there.
+ */
+int riso_comp_arm(struct riso_cq *c, int solicited_only)
+{
+	struct riso_member *m = c->ctx->m;
+	int err;
+
+	pthread_mutex_lock(&m->lock);
+	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
+	if (!err) {
+		c->notify = true;
+		c->armed = true;
+		c->unseen = 1;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
+/* How many completions of the program may be taken? See above. */
+static uint32_t may_reap(const struct riso_cq *c)
+{
+	if (!c->notify)
+		return UINT32_MAX;
+	if (c->armed && c->soft_head == c->soft_tail)
+		return 1;
+	return c->unseen < UNSEEN ? 0 : UINT32_MAX;
+}
+
+static void reap(struct riso_cq *c, uint32_t max)
+{
+	struct ibv_wc wc[RISO_POLL];
+	struct riso_soft e = {};
+	uint32_t room;
+	int got, want, i;
+
+	do {
+		room = c->soft_num - (c->soft_tail - c->soft_head);
+		if (room > max)
+			room = max;
+		want = room < RISO_POLL ? room : RISO_POLL;
+		if (!want)
+			return;
+		got = c->ctx->ops.poll_cq(c->cq, want, wc);
+		for (i = 0; i < got; i++) {
+			e.wc = wc[i];
+			if (riso_comp_translate(&e) && riso_comp_push(c, &e))
+				max--;
+		}
+	} while (got == want);
+	if (got >= 0)
+		riso_comp_bury(c);
+}
+
+/**
+ * riso_comp_reap - poll on behalf of the program
+ * @c: the CQ
+ */
+void riso_comp_reap(struct riso_cq *c)
+{
+	uint32_t max = may_reap(c);
+
+	if (!max)
+		return;
+	if (c->ex)
+		riso_cqex_reap(c, max);
+	else
+		reap(c, max);
+	if (max == 1 && c->soft_head != c->soft_tail)
+		c->unseen = 1;
+}
+
+/**
+ * riso_comp_attach - a flow will complete here
+ * @f: the flow; nothing is posted yet
+ *
+ * Return: 0 or ENOMEM.
+ */
+int riso_comp_attach(struct riso_flow *f)
+{
+	struct riso_cq *c = f->cq;
+
+	if (!c->soft) {
+		c->soft_num = c->asked + RISO_SLOTS;
+		c->soft = calloc(c->soft_num, sizeof(*c->soft));
+		if (!c->soft)
+			return ENOMEM;
+	}
+	c->flows++;
+	riso_comp_tag(f, true);
+	return 0;
+}
+
+/**
+ * riso_comp_detach - a flow will complete here no more
+ * @f: the flow, which is gone; its slots become a zombie
+ */
+void riso_comp_detach(struct riso_flow *f)
+{
+	struct riso_cq *c = f->cq;
+
+	riso_comp_abandon(c, f->slots);
+	f->slots = NULL;
+	c->flows--;
+	riso_comp_tag(f, false);
+	riso_comp_update(c);
+}
+
+/**
+ * riso_comp_purge - a queue pair is gone or was reset, and so is what it completed
+ * @c: the CQ
+ * @qp_num: of the queue pair
+ * @f: its flow, if it has one, for CQs that do not tell the number
+ */
+void riso_comp_purge(struct riso_cq *c, uint32_t qp_num,
+		     const struct riso_flow *f)
+{
+	uint32_t to = c->soft_head;
+	uint32_t i;
+
+	for (i = c->soft_head; i != c->soft_tail; i++) {
+		const struct riso_soft *e = &c->soft[i % c->soft_num];
+
+		if (e->wc.qp_num != qp_num && (!f || e->flow != f))
+			c->soft[to++ % c->soft_num] = *e;
+	}
+	c->soft_tail = to;
+	riso_comp_update(c);
+}
+
+/**
+ * riso_comp_abandon - what these slots posted is gone, but may still complete
+ * @c: the CQ
+ * @s: the slots
+ */
+void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s)
+{
+	struct riso_flow *f = s->flow;
+	uint64_t pos;
+
+	for (pos = s->tail; pos != f->sq.slot; pos++)
+		retire(f, &s->slot[pos % s->num]);
+	s->flow = NULL;
+	LIST_INSERT_HEAD(&c->zombies, s, zombie);
+}

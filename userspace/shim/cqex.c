@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Extended CQs: ibv_start_poll() and what follows.
+ *
+ * While no flow completes in the CQ, a session is the provider's own. Otherwise the
+ * completions of the provider are copied to the soft ring first, with all that the
+ * CQ can tell of them, and the program is shown those.
+ *
+ * Lock: riso_cq.session is held from start_poll to end_poll, as providers hold one of
+ * their own. The reaper, who comes under riso_member.lock, only tries it.
+ */
+#include <errno.h>
+
+#include "shim.h"
+
+static struct riso_cq *find(struct ibv_cq_ex *cq)
+{
+	return riso_map_find(&riso_cqs, cq);
+}
+
+/* Copy what the provider shows. */
+static void snapshot(const struct riso_cq *c, struct riso_soft *e)
+{
+	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
+
+	*e = (struct riso_soft) {
+		.wc = {
+			.wr_id = cq->wr_id,
+			.status = cq->status,
+		},
+	};
+	if (e->wc.status != IBV_WC_SUCCESS) {
+		e->wc.vendor_err = c->real.read_vendor_err(cq);
+		if (c->real.read_qp_num)
+			e->wc.qp_num = c->real.read_qp_num(cq);
+		return;
+	}
+	e->wc.opcode = c->real.read_opcode(cq);
+	if (c->real.read_wc_flags)
+		e->wc.wc_flags = c->real.read_wc_flags(cq);
+	if (c->real.read_byte_len)
+		e->wc.byte_len = c->real.read_byte_len(cq);
+	if (c->real.read_imm_data)
+		e->wc.imm_data = c->real.read_imm_data(cq);
+	if (c->real.read_qp_num)
+		e->wc.qp_num = c->real.read_qp_num(cq);
+	if (c->real.read_src_qp)
+		e->wc.src_qp = c->real.read_src_qp(cq);
+	if (c->real.read_slid)
+		e->wc.slid = c->real.read_slid(cq);
+	if (c->real.read_sl)
+		e->wc.sl = c->real.read_sl(cq);
+	if (c->real.read_dlid_path_bits)
+		e->wc.dlid_path_bits = c->real.read_dlid_path_bits(cq);
+	if (c->real.read_completion_ts)
+		e->ts = c->real.read_completion_ts(cq);
+	if (c->real.read_completion_wallclock_ns)
+		e->wallclock = c->real.read_completion_wallclock_ns(cq);
+	if (c->real.read_cvlan)
+		e->cvlan = c->real.read_cvlan(cq);
+	if (c->real.read_flow_tag)
+		e->flow_tag = c->real.read_flow_tag(cq);
+	if (c->real.read_tm_info)
+		c->real.read_tm_info(cq, &e->tm);
+}
+
+/* Fill the soft ring; the session and the member are locked. Returns as start_poll. */
+static int fill(struct riso_cq *c, uint32_t max)
+{
+	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
+	uint32_t room = c->soft_num - (c->soft_tail - c->soft_head);
+	struct ibv_poll_cq_attr attr = {};
+	struct riso_soft e;
+	int err;
+
+	if (!room)
+		return 0;
+	err = c->real.start_poll(cq, &attr);
+	if (err) {
+		if (err == ENOENT)
+			riso_comp_bury(c);
+		return err;
+	}
+	do {
+		snapshot(c, &e);
+		if (riso_comp_translate(&e)) {
+			riso_comp_push(c, &e);
+			room--;
+			max--;
+		}
+		err = room && max ? c->real.next_poll(cq) : 0;
+	} while (room && max && !err);
+	c->real.end_poll(cq);
+	if (err == ENOENT)
+		riso_comp_bury(c);
+	return err;
+}
+
+/**
+ * riso_cqex_reap - poll on behalf of the program
+ * @c: an extended CQ
+ * @max: completions wanted
+ */
+void riso_cqex_reap(struct riso_cq *c, uint32_t max)
+{
+	if (pthread_mutex_trylock(&c->session))
+		return;
+	fill(c, max);
+	pthread_mutex_unlock(&c->session);
+}
+
+/* Show the next completion; the session is locked. */
+static int show_next(struct riso_cq *c)
+{
+	struct riso_member *m = c->ctx->m;
+	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
+	int err = 0;
+
+	pthread_mutex_lock(&m->lock);
+	if (c->soft_head == c->soft_tail)
+		err = fill(c, RISO_POLL);
+	if (c->soft_head != c->soft_tail) {
+		riso_comp_pop(c, &c->cur);
+		err = 0;
+	} else if (!err) {
+		err = ENOENT;
+	}
+	if (!err) {
+		cq->wr_id = c->cur.wc.wr_id;
+		cq->status = c->cur.wc.status;
+	}
+	riso_comp_seen(c);
+	if (riso_member_news(m))
+		riso_queue_drive(m);
+	riso_comp_update(c);
+	riso_member_unlock(m);
+	return err;
+}
+
+/* A flow has come since the session began: from here on the soft ring is shown. */
+static int take_over(struct riso_cq *c)
+{
+	struct riso_soft e;
+
+	pthread_mutex_lock(&c->ctx->m->lock);
+	snapshot(c, &e);
+	if (riso_comp_translate(&e))
+		riso_comp_push(c, &e);
+	pthread_mutex_unlock(&c->ctx->m->lock);
+	c->real.end_poll((struct ibv_cq_ex *)c->cq);
+	c->snap = true;
+	return show_next(c);
+}
+
+static bool is_active(const struct riso_cq *c)
+{
+	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
+}
+
+static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+	struct riso_cq *c = find(cq);
+	int err;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	pthread_mutex_lock(&c->session);
+	c->snap = is_active(c);
+	err = c->snap ? show_next(c) : c->real.start_poll(cq, attr);
+	if (!err && !c->snap && is_active(c))
+		err = take_over(c);
+	if (err)
+		pthread_mutex_unlock(&c->session);
+	return err;
+}
+
+static int next_poll(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+	int err;
+
+	if (c->snap)
+		return show_next(c);
+	err = c->real.next_poll(cq);
+	return !err && is_active(c) ? take_over(c) : err;
+}
+
+static void end_poll(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	if (!c->snap)
+		c->real.end_poll(cq);
+	pthread_mutex_unlock(&c->session);
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.opcode : c->real.read_opcode(cq);
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.vendor_err : c->real.read_vendor_err(cq);
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.byte_len : c->real.read_byte_len(cq);
+}
+
+static __be32 read_imm_data(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.imm_data : c->real.read_imm_data(cq);
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.qp_num : c->real.read_qp_num(cq);
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.src_qp : c->real.read_src_qp(cq);
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.wc_flags : c->real.read_wc_flags(cq);
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.slid : c->real.read_slid(cq);
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.sl : c->real.read_sl(cq);
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wc.dlid_path_bits : c->real.read_dlid_path_bits(cq);
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.ts : c->real.read_completion_ts(cq);
+}
+
+static uint16_t read_cvlan(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.cvlan : c->real.read_cvlan(cq);
+}
+
+static uint32_t read_flow_tag(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.flow_tag : c->real.read_flow_tag(cq);
+}
+
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
+{
+	struct riso_cq *c = find(cq);
+
+	return c->snap ? c->cur.wallclock : c->real.read_completion_wallclock_ns(cq);
+}
+
+static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *tm)
+{
+	struct riso_cq *c = find(cq);
+
+	if (c->snap)
+		*tm = c->cur.tm;
+	else
+		c->real.read_tm_info(cq, tm);
+}
+
+/**
+ * riso_cqex_swap - put our functions in front of those the provider has
+ * @c: what is known of the CQ; it is in the map already
+ * @cq: the CQ
+ */
+void riso_cqex_swap(struct riso_cq *c, struct ibv_cq_ex *cq)
+{
+	c->ex = true;
+	c->real = *cq;
+	cq->start_poll = start_poll;
+	cq->next_poll = next_poll;
+	cq->end_poll = end_poll;
+	if (cq->read_opcode)
+		cq->read_opcode = read_opcode;
+	if (cq->read_vendor_err)
+		cq->read_vendor_err = read_vendor_err;
+	if (cq->read_byte_len)
+		cq->read_byte_len = read_byte_len;
+	if (cq->read_imm_data)
+		cq->read_imm_data = read_imm_data;
+	if (cq->read_qp_num)
+		cq->read_qp_num = read_qp_num;
+	if (cq->read_src_qp)
+		cq->read_src_qp = read_src_qp;
+	if (cq->read_wc_flags)
+		cq->read_wc_flags = read_wc_flags;
+	if (cq->read_slid)
+		cq->read_slid = read_slid;
+	if (cq->read_sl)
+		cq->read_sl = read_sl;
+	if (cq->read_dlid_path_bits)
+		cq->read_dlid_path_bits = read_dlid_path_bits;
+	if (cq->read_completion_ts)
+		cq->read_completion_ts = read_completion_ts;
+	if (cq->read_cvlan)
+		cq->read_cvlan = read_cvlan;
+	if (cq->read_flow_tag)
+		cq->read_flow_tag = read_flow_tag;
+	if (cq->read_tm_info)
+		cq->read_tm_info = read_tm_info;
+	if (cq->read_completion_wallclock_ns)
+		cq->read_completion_wallclock_ns = read_completion_wallclock_ns;
+}

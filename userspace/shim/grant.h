@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The arithmetic of grants and of debt.
+ *
+ * Pure functions: no lock, no allocation, no clock, nothing but their arguments.
+ * Only riso_grant_read() looks at memory that another CPU writes, the kernel's page.
+ */
+#ifndef RISO_GRANT_H
+#define RISO_GRANT_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+#include <linux/rdma_isolate_user.h>
+
+#include "chunk.h"
+
+/**
+ * struct riso_budget - what may still be posted in one direction
+ * @grant: grants that were taken over; one without bytes is free
+ * @next: the one that is spent first
+ * @taken: number of the last grant taken over
+ */
+struct riso_budget {
+	struct riso_grant grant[2];
+	__u32 next;
+	__u32 taken;
+};
+
+/**
+ * struct riso_slice - debt in the present slice
+ * @start: when the slice began
+ * @debt: cost bytes posted in it without a grant
+ */
+struct riso_slice {
+	__u64 start;
+	__u64 debt;
+};
+
+/**
+ * riso_grant_read - read the next grant from the kernel's page
+ * @kdir: the direction there
+ * @taken: number of the last grant that was taken over
+ * @g: filled in
+ *
+ * A grant that is overwritten while it is being read was void.
+ *
+ * Return: the grant's number, or @taken when there is no further one.
+ */
+static inline __u32 riso_grant_read(const struct riso_kdir *kdir, __u32 taken,
+				    struct riso_grant *g)
+{
+	__u32 seq = __atomic_load_n(&kdir->seq, __ATOMIC_ACQUIRE);
+	const struct riso_grant *from;
+	__u32 n;
+
+	while (seq != taken) {
+		/* Only the last two are there. */
+		n = seq - taken > 2 ? seq - 1 : taken + 1;
+		from = &kdir->grant[n % 2];
+		g->seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
+		g->not_after = __atomic_load_n(&from->not_after, __ATOMIC_RELAXED);
+		g->bytes = __atomic_load_n(&from->bytes, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (g->seq == n &&
+		    __atomic_load_n(&from->seq, __ATOMIC_RELAXED) == n)
+			return n;
+		seq = __atomic_load_n(&kdir->seq, __ATOMIC_ACQUIRE);
+	}
+	return taken;
+}
+
+/**
+ * riso_budget_expire - drop what is void
+ * @b: the budget
+ * @now: time
+ */
+static inline void riso_budget_expire(struct riso_budget *b, __u64 now)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (b->grant[i].not_after <= now)
+			b->grant[i].bytes = 0;
+}
+
+/**
+ * riso_budget_full - is there no room for another grant?
+ * @b: the budget
+ *
+ * Return: true if both have bytes left.
+ */
+static inline bool riso_budget_full(const struct riso_budget *b)
+{
+	return b->grant[0].bytes && b->grant[1].bytes;
+}
+
+/**
+ * riso_budget_add - take a grant over
+ * @b: a budget with room
+ * @g: the grant
+ * @n: its number
+ */
+static inline void riso_budget_add(struct riso_budget *b,
+				   const struct riso_grant *g, __u32 n)
+{
+	if (!b->grant[b->next].bytes)
+		b->next ^= 1;
+	/* The older one, if it has bytes, is @next now; else either will do. */
+	b->grant[b->next ^ 1] = *g;
+	b->taken = n;
+}
+
+/**
+ * riso_budget_left - what may be posted
+ * @b: a budget without void grants
+ *
+ * Return: cost bytes.
+ */
+static inline __u64 riso_budget_left(const struct riso_budget *b)
+{
+	__u64 sum = b->grant[0].bytes + b->grant[1].bytes;
+
+	return sum < b->grant[0].bytes ? ~(__u64)0 : sum;
+}
+
+/**
+ * riso_budget_spend - pay, from the older grant first
+ * @b: a budget with that much left
+ * @bytes: how much
+ */
+static inline void riso_budget_spend(struct riso_budget *b, __u64 bytes)
+{
+	struct riso_grant *g = &b->grant[b->next];
+	__u64 part = bytes < g->bytes ? bytes : g->bytes;
+
+	g->bytes -= part;
+	b->grant[b->next ^ 1].bytes -= bytes - part;
+	if (!g->bytes)
+		b->next ^= 1;
+}
+
+/**
+ * riso_slice_debt - may this go out without a grant?
+ * @s: the slice, which is charged if it may
+ * @now: time
+ * @slice_ns: length of a slice
+ * @sparse: debt allowed in each
+ * @cost: of what would go out
+ *
+ * Return: true if so.
+ */
+static inline bool riso_slice_debt(struct riso_slice *s, __u64 now,
+				   __u32 slice_ns, __u64 sparse, __u64 cost)
+{
+	if (now - s->start >= slice_ns) {
+		s->start = now;
+		s->debt = 0;
+	}
+	if (cost > sparse || s->debt > sparse - cost)
+		return false;
+	s->debt += cost;
+	return true;
+}
+
+/**
+ * riso_cost - what a work request costs
+ * @payload: bytes of the message
+ * @mtu: path MTU
+ * @header: riso_kpage.header
+ * @op_bytes: riso_kpage.op_bytes
+ *
+ * Return: cost bytes.
+ */
+static inline __u64 riso_cost(__u64 payload, __u32 mtu, __u32 header,
+			      __u32 op_bytes)
+{
+	__u64 wire = riso_wire_bytes(payload, mtu, header);
+
+	return wire > op_bytes ? wire : op_bytes;
+}
+
+#endif /* RISO_GRANT_H */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A map from addresses to what the shim knows of them. See map.c.
+ */
+#ifndef RISO_MAP_H
+#define RISO_MAP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Key of an entry that was removed. */
+enum { RISO_MAP_REMOVED = 1 };
+
+/**
+ * struct riso_map_entry - a key and its value
+ * @key: the address, 0 for never used, or RISO_MAP_REMOVED
+ * @value: what belongs to it
+ */
+struct riso_map_entry {
+	uintptr_t key;
+	void *value;
+};
+
+/**
+ * struct riso_map_table - the entries of a map
+ * @old: the table in use before, which somebody may still be reading
+ * @shift: of the hash, to the index of an entry
+ * @mask: number of entries less one
+ * @used: entries that are not free, the removed ones included
+ * @entry: the entries
+ */
+struct riso_map_table {
+	struct riso_map_table *old;
+	unsigned int shift;
+	size_t mask;
+	size_t used;
+	struct riso_map_entry entry[];
+};
+
+/**
+ * struct riso_map - a map
+ * @lock: serialises those who change it
+ * @table: its entries, NULL for none yet
+ */
+struct riso_map {
+	pthread_mutex_t lock;
+	struct riso_map_table *table;
+};
+
+#define RISO_MAP_INIT { .lock = PTHREAD_MUTEX_INITIALIZER }
+
+static inline size_t riso_map_hash(const struct riso_map_table *t, uintptr_t key)
+{
+	return ((uint64_t)key >> 4) * 0x9e3779b97f4a7c15ULL >> t->shift;
+}
+
+/**
+ * riso_map_find - look an address up
+ * @map: the map
+ * @key: the address
+ *
+ * Without a lock; others may add and remove other addresses meanwhile.
+ *
+ * Return: its value or NULL.
+ */
+static inline void *riso_map_find(const struct riso_map *map, const void *key)
+{
+	const struct riso_map_table *t;
+	uintptr_t k;
+	size_t i;
+
+	t = __atomic_load_n(&map->table, __ATOMIC_ACQUIRE);
+	if (!t)
+		return NULL;
+	for (i = riso_map_hash(t, (uintptr_t)key);; i = (i + 1) & t->mask) {
+		k = __atomic_load_n(&t->entry[i].key, __ATOMIC_ACQUIRE);
+		if (k == (uintptr_t)key)
+			return __atomic_load_n(&t->entry[i].value,
+					       __ATOMIC_RELAXED);
+		if (!k)
+			return NULL;
+	}
+}
+
+int riso_map_add(struct riso_map *map, const void *key, void *value);
+void riso_map_del(struct riso_map *map, const void *key);
+void *riso_map_search(struct riso_map *map, bool (*match)(void *value, void *arg),
+		      void *arg);
+
+#endif /* RISO_MAP_H */

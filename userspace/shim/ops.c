@@ -1,0 +1,936 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the program opens, creates, changes and destroys.
+ *
+ * Owns the maps from contexts, queue pairs and CQs of the program to what is known of
+ * them, and the pointers that are swapped in struct ibv_context: posting and polling
+ * are inline functions over these, so nothing else sees them. What the program asked
+ * for is what it is told, in sizes, flags and queries.
+ *
+ * An object is added to its map before the program knows it and taken out before it is
+ * destroyed, so the maps are read without a lock.
+ *
+ * Governed are RC queue pairs of a device that takes part. What is not in the maps, as
+ * queue pairs that a vendor's library made, goes to the provider as it is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+struct riso_map riso_ctxs = RISO_MAP_INIT;
+struct riso_map riso_flows = RISO_MAP_INIT;
+struct riso_map riso_cqs = RISO_MAP_INIT;
+struct riso_real riso_real;
+
+/* Serialises what changes the size of a CQ. */
+pthread_mutex_t riso_size_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Entries that a CQ is made larger by, so that it seldom has to be resized. */
+enum { CQ_EXTRA = 4 * RISO_SLOTS };
+
+static struct riso_ctx *find_ctx(const struct ibv_context *context)
+{
+	return riso_map_find(&riso_ctxs, context);
+}
+
+/*
+ * Queue pairs of class latency: each work request is asked a completion for, one by
+ * one, as the program may not see its own changed.
+ */
+static int post_all_signaled(struct riso_flow *f, struct ibv_send_wr *wr,
+			     struct ibv_send_wr **bad_wr)
+{
+	struct ibv_send_wr *bad;
+	int err;
+
+	for (; wr; wr = wr->next) {
+		struct ibv_send_wr copy = *wr;
+
+		copy.next = NULL;
+		copy.send_flags |= IBV_SEND_SIGNALED;
+		err = f->ctx->ops.post_send(f->qp, &copy, &bad);
+		if (err) {
+			*bad_wr = wr;
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad_wr)
+{
+	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct riso_member *m;
+	int err;
+
+	if (!f)
+		return find_ctx(qp->context)->ops.post_send(qp, wr, bad_wr);
+	riso_flow_refresh(f);
+	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE)) {
+		if (f->sig_all)
+			return post_all_signaled(f, wr, bad_wr);
+		return f->ctx->ops.post_send(qp, wr, bad_wr);
+	}
+	m = f->ctx->m;
+	if (f->ex)
+		pthread_mutex_lock(&f->build.lock);
+	pthread_mutex_lock(&m->lock);
+	err = riso_queue_post(f, wr, bad_wr);
+	riso_member_unlock(m);
+	if (f->ex)
+		pthread_mutex_unlock(&f->build.lock);
+	return err;
+}
+
+static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct ibv_mw_bind copy = *bind;
+	struct riso_member *m;
+	int err;
+
+	if (!f)
+		return find_ctx(qp->context)->ops.bind_mw(qp, mw, bind);
+	m = f->ctx->m;
+	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE)) {
+		if (f->sig_all)
+			copy.send_flags |= IBV_SEND_SIGNALED;
+		return f->ctx->ops.bind_mw(qp, mw, &copy);
+	}
+	if (f->ex)
+		pthread_mutex_lock(&f->build.lock);
+	pthread_mutex_lock(&m->lock);
+	err = riso_queue_bind(f, mw, bind);
+	riso_member_unlock(m);
+	if (f->ex)
+		pthread_mutex_unlock(&f->build.lock);
+	return err;
+}
+
+static int poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
+
+	if (!c)
+		return find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
+	return riso_comp_poll(c, num, wc);
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
+
+	if (!c)
+		return find_ctx(cq->context)->ops.req_notify_cq(cq, solicited_only);
+	return riso_comp_arm(c, solicited_only);
+}
+
+static struct riso_cq *new_cq(struct riso_ctx *ctx, int asked)
+{
+	struct riso_cq *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->ctx = ctx;
+	c->asked = asked;
+	LIST_INIT(&c->zombies);
+	pthread_mutex_init(&c->session, NULL);
+	return c;
+}
+
+static void free_cq(struct riso_cq *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_destroy(&c->session);
+	free(c->soft);
+	free(c);
+}
+
+/* Without memory it is a CQ like those that we do not know. */
+static void add_cq(struct riso_ctx *ctx, struct ibv_cq *cq, int asked, bool ex)
+{
+	struct riso_cq *c = new_cq(ctx, asked);
+
+	if (!c)
+		return;
+	c->cq = cq;
+	if (riso_map_add(&riso_cqs, cq, c)) {
+		free_cq(c);
+		return;
+	}
+	if (ex)
+		riso_cqex_swap(c, (struct ibv_cq_ex *)cq);
+}
+
+static int larger(int asked, int more, int max)
+{
+	return asked > 0 && max - more >= asked ? asked + more : asked;
+}
+
+/**
+ * riso_create_cq - ibv_create_cq()
+ * @context: see there
+ * @cqe: see there
+ * @cq_context: see there
+ * @channel: see there
+ * @comp_vector: see there
+ *
+ * Return: see there.
+ */
+struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
+			      void *cq_context,
+			      struct ibv_comp_channel *channel,
+			      int comp_vector)
+{
+	struct riso_ctx *ctx = find_ctx(context);
+	struct ibv_cq *cq;
+	int real = cqe;
+
+	if (ctx)
+		real = larger(cqe, CQ_EXTRA, ctx->max_cqe);
+	cq = riso_real.create_cq(context, real, cq_context, channel, comp_vector);
+	if (!cq && real != cqe)
+		cq = riso_real.create_cq(context, cqe, cq_context, channel,
+					 comp_vector);
+	if (cq && ctx)
+		add_cq(ctx, cq, cqe, false);
+	return cq;
+}
+
+/*
+ * The helper polls a CQ besides the program, so it cannot be one of a single thread.
+ */
+static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
+				      struct ibv_cq_init_attr_ex *attr)
+{
+	struct riso_ctx *ctx = find_ctx(context);
+	uint32_t flags = attr->flags;
+	uint32_t cqe = attr->cqe;
+	struct ibv_cq_ex *cq;
+
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
+		attr->flags &= ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	if (cqe <= INT32_MAX)
+		attr->cqe = larger(cqe, CQ_EXTRA, ctx->max_cqe);
+	cq = ctx->create_cq_ex(context, attr);
+	if (!cq && attr->cqe != cqe) {
+		attr->cqe = cqe;
+		cq = ctx->create_cq_ex(context, attr);
+	}
+	attr->cqe = cqe;
+	attr->flags = flags;
+	if (cq)
+		add_cq(ctx, ibv_cq_ex_to_cq(cq), cqe, true);
+	return cq;
+}
+
+/**
+ * riso_resize_cq - ibv_resize_cq()
+ * @cq: see there
+ * @cqe: see there
+ *
+ * The entries for chunks come on top.
+ *
+ * Return: see there.
+ */
+int riso_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
+	int extra, err;
+
+	if (!c)
+		return riso_real.resize_cq(cq, cqe);
+	pthread_mutex_lock(&riso_size_lock);
+	extra = c->reserved;
+	err = riso_real.resize_cq(cq, cqe > 0 ? cqe + extra : cqe);
+	if (!err)
+		c->asked = cqe;
+	pthread_mutex_unlock(&riso_size_lock);
+	return err;
+}
+
+/**
+ * riso_destroy_cq - ibv_destroy_cq()
+ * @cq: see there
+ *
+ * Return: see there.
+ */
+int riso_destroy_cq(struct ibv_cq *cq)
+{
+	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
+	int err;
+
+	/* With a queue pair it stays; another one may get its address otherwise. */
+	if (!c || c->flows)
+		return riso_real.destroy_cq(cq);
+	riso_map_del(&riso_cqs, cq);
+	err = riso_real.destroy_cq(cq);
+	if (err) {
+		riso_map_add(&riso_cqs, cq, c);
+		return err;
+	}
+	riso_comp_bury(c);
+	free_cq(c);
+	return 0;
+}
+
+/* Get entries for the chunks of one more flow; false if there are none. */
+static bool reserve(struct riso_cq *c)
+{
+	int want;
+	bool ok;
+
+	pthread_mutex_lock(&riso_size_lock);
+	want = c->asked + c->reserved + RISO_SLOTS;
+	ok = want <= c->cq->cqe ||
+	     (want <= c->ctx->max_cqe && !riso_real.resize_cq(c->cq, want));
+	if (ok)
+		c->reserved += RISO_SLOTS;
+	pthread_mutex_unlock(&riso_size_lock);
+	return ok;
+}
+
+static void unreserve(struct riso_cq *c)
+{
+	pthread_mutex_lock(&riso_size_lock);
+	c->reserved -= RISO_SLOTS;
+	pthread_mutex_unlock(&riso_size_lock);
+}
+
+/* The class of whoever says nothing else. */
+static uint32_t default_wish(void)
+{
+	static const struct {
+		const char *name;
+		uint32_t class_id;
+	} names[] = {
+		{ "latency", RISO_CLASS_LATENCY },
+		{ "throughput", RISO_CLASS_THROUGHPUT },
+		{ "bandwidth", RISO_CLASS_BANDWIDTH },
+	};
+	const char *env = getenv("RDMA_ISOLATE_CLASS");
+	size_t i;
+
+	if (!env)
+		return RISO_CLASS_BY_RULE;
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(env, names[i].name))
+			return names[i].class_id;
+	riso_debug("RDMA_ISOLATE_CLASS: there is no class '%s'", env);
+	return RISO_CLASS_BY_RULE;
+}
+
+/* Ask the kernel for the class @wish; an error leaves things as they are. */
+static int ask(struct riso_flow *f, uint32_t wish)
+{
+	struct riso_member *m = f->ctx->m;
+	uint32_t class_id = wish;
+	int err;
+
+	err = riso_member_register(m, f->qp->qp_num, &class_id);
+	if (err)
+		return err;
+	pthread_mutex_lock(&m->lock);
+	f->class_wish = wish;
+	f->class_id = class_id;
+	riso_queue_pass(f);
+	if (m->held)
+		riso_queue_drive(m);
+	riso_member_unlock(m);
+	return 0;
+}
+
+/**
+ * riso_flow_ask - ask for the class of a flow
+ * @f: the flow; nothing is locked
+ */
+void riso_flow_ask(struct riso_flow *f)
+{
+	struct riso_member *m = f->ctx->m;
+	uint32_t classes = __atomic_load_n(&m->kpage->classes, __ATOMIC_ACQUIRE);
+	int err;
+
+	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
+	err = ask(f, f->class_wish);
+	if (err == EPERM && f->class_wish != RISO_CLASS_BY_RULE) {
+		riso_debug("%s: no rule lets this program choose its class",
+			   m->name);
+		err = ask(f, RISO_CLASS_BY_RULE);
+	}
+	if (!err)
+		return;
+	riso_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
+		   strerror(err));
+	pthread_mutex_lock(&m->lock);
+	f->alone = true;
+	riso_queue_pass(f);
+	if (m->held)
+		riso_queue_drive(m);
+	riso_member_unlock(m);
+}
+
+/**
+ * riso_set_class - rdma_isolate_set_class()
+ * @qp: see there
+ * @class_id: see there
+ *
+ * Return: see there.
+ */
+int riso_set_class(struct ibv_qp *qp, uint32_t class_id)
+{
+	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+
+	if (!f || f->alone)
+		return EOPNOTSUPP;
+	return ask(f, class_id);
+}
+
+/* What a queue pair is created with, and what the program asked for. */
+struct plan {
+	struct riso_flow *f;
+	struct ibv_qp_cap cap;
+	int sq_sig_all;
+	uint32_t extra;
+};
+
+static void restore(const struct plan *p, struct ibv_qp_init_attr *attr)
+{
+	attr->cap = p->cap;
+	attr->sq_sig_all = p->sq_sig_all;
+}
+
+static void free_flow(struct riso_flow *f)
+{
+	riso_queue_free(f);
+	pthread_mutex_destroy(&f->build.lock);
+	free(f);
+}
+
+/* Get what can be got before there is a queue pair; false if it cannot be governed. */
+static bool prepare(struct riso_ctx *ctx, struct ibv_qp_init_attr *attr,
+		    struct plan *p)
+{
+	struct riso_flow *f;
+
+	p->cap = attr->cap;
+	p->sq_sig_all = attr->sq_sig_all;
+	if (attr->qp_type != IBV_QPT_RC || !attr->send_cq || !attr->cap.max_send_wr)
+		return false;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return false;
+	pthread_mutex_init(&f->build.lock, NULL);
+	f->ctx = ctx;
+	f->cq = riso_map_find(&riso_cqs, attr->send_cq);
+	f->sig_all = attr->sq_sig_all;
+	f->class_wish = default_wish();
+	f->class_id = RISO_CLASS_BANDWIDTH;
+	if (!f->cq || f->cq->ctx != ctx || !reserve(f->cq)) {
+		riso_debug("%s: no room in a CQ, its QP takes no part", ctx->m->name);
+		free_flow(f);
+		return false;
+	}
+	p->f = f;
+	p->extra = larger(p->cap.max_send_wr, RISO_SLOTS, ctx->max_qp_wr) -
+		   p->cap.max_send_wr;
+	attr->cap.max_send_wr += p->extra;
+	attr->sq_sig_all = 0;
+	return true;
+}
+
+static void forget(struct plan *p)
+{
+	unreserve(p->f->cq);
+	free_flow(p->f);
+	p->f = NULL;
+}
+
+/* The queue pair is there: make it a flow; false if that fails. */
+static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_ex *ex = riso_real.qp_to_qp_ex(qp);
+	struct riso_flow *f = p->f;
+	uint32_t real = attr->cap.max_send_wr;
+	struct riso_member *m = f->ctx->m;
+	int err;
+
+	if (real < p->cap.max_send_wr + p->extra)
+		real = p->cap.max_send_wr + p->extra;
+	f->qp = qp;
+	f->depth = real - p->extra;
+	f->max_sge = attr->cap.max_send_sge;
+	f->max_inline = attr->cap.max_inline_data;
+	f->ex = ex && ex->wr_start;
+	if (riso_queue_alloc(f, real))
+		return false;
+	pthread_mutex_lock(&m->lock);
+	err = riso_comp_attach(f);
+	pthread_mutex_unlock(&m->lock);
+	if (err)
+		return false;
+	if (riso_map_add(&riso_flows, qp, f)) {
+		pthread_mutex_lock(&m->lock);
+		riso_comp_detach(f);
+		pthread_mutex_unlock(&m->lock);
+		return false;
+	}
+	attr->cap.max_send_wr = f->depth;
+	attr->sq_sig_all = p->sq_sig_all;
+	riso_flow_ask(f);
+	if (f->ex)
+		riso_wr_swap(f, ex);
+	return true;
+}
+
+typedef struct ibv_qp *(*create_fn)(void *arg, struct ibv_qp_init_attr *attr);
+
+/* Create a queue pair with @fn, governed if that is possible. */
+static struct ibv_qp *create(struct riso_ctx *ctx, create_fn fn, void *arg,
+			     struct ibv_qp_init_attr *attr)
+{
+	struct plan p = {};
+	struct ibv_qp *qp;
+
+	if (!ctx || !prepare(ctx, attr, &p))
+		return fn(arg, attr);
+	qp = fn(arg, attr);
+	if (!qp && p.extra) {
+		attr->cap = p.cap;
+		p.extra = 0;
+		qp = fn(arg, attr);
+	}
+	if (!qp) {
+		restore(&p, attr);
+		forget(&p);
+		return NULL;
+	}
+	if (adopt(&p, qp, attr))
+		return qp;
+	riso_real.destroy_qp(qp);
+	restore(&p, attr);
+	forget(&p);
+	return fn(arg, attr);
+}
+
+static struct ibv_qp *create_plain(void *arg, struct ibv_qp_init_attr *attr)
+{
+	return riso_real.create_qp(arg, attr);
+}
+
+/**
+ * riso_create_qp - ibv_create_qp()
+ * @pd: see there
+ * @attr: see there
+ *
+ * Return: see there.
+ */
+struct ibv_qp *riso_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	return create(find_ctx(pd->context), create_plain, pd, attr);
+}
+
+static struct ibv_qp *create_extended(void *arg, struct ibv_qp_init_attr *attr)
+{
+	struct riso_ctx *ctx = arg;
+
+	return ctx->create_qp_ex(ctx->context, (struct ibv_qp_init_attr_ex *)attr);
+}
+
+/* The extended attributes begin with the plain ones. */
+static struct ibv_qp *create_qp_ex(struct ibv_context *context,
+				   struct ibv_qp_init_attr_ex *attr_ex)
+{
+	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
+	struct riso_ctx *ctx = find_ctx(context);
+
+	/* An atomic write cannot be told to post_send. */
+	if ((attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    (attr_ex->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE))
+		return create_extended(ctx, attr);
+	return create(ctx, create_extended, ctx, attr);
+}
+
+/* The helper posts besides the program, so there is no domain of a single thread. */
+static struct ibv_pd *
+alloc_parent_domain(struct ibv_context *context,
+		    struct ibv_parent_domain_init_attr *attr)
+{
+	struct riso_ctx *ctx = find_ctx(context);
+	struct ibv_td *td = attr->td;
+	struct ibv_pd *pd;
+
+	attr->td = NULL;
+	pd = ctx->alloc_parent_domain(context, attr);
+	attr->td = td;
+	return pd;
+}
+
+/* Its queue pair is about to go or to be reset: post no more until it is known. */
+static void set_stopped(struct riso_flow *f, bool stopped)
+{
+	struct riso_member *m = f->ctx->m;
+
+	pthread_mutex_lock(&m->lock);
+	f->stopped = stopped;
+	if (!stopped)
+		riso_queue_drive(m);
+	riso_member_unlock(m);
+}
+
+/* Its queue pair is gone. */
+static void forget_flow(struct riso_flow *f)
+{
+	struct riso_member *m = f->ctx->m;
+
+	pthread_mutex_lock(&m->lock);
+	riso_queue_drop(f);
+	riso_comp_detach(f);
+	riso_member_publish(m);
+	riso_member_unlock(m);
+	free_flow(f);
+}
+
+/* Take what is gone with a queue pair out of the soft ring, as providers do. */
+static void purge(struct ibv_cq *cq, uint32_t qp_num, const struct riso_flow *f)
+{
+	struct riso_cq *c = cq ? riso_map_find(&riso_cqs, cq) : NULL;
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->ctx->m->lock);
+	riso_comp_purge(c, qp_num, f);
+	pthread_mutex_unlock(&c->ctx->m->lock);
+}
+
+/**
+ * riso_destroy_qp - ibv_destroy_qp()
+ * @qp: see there
+ *
+ * Return: see there.
+ */
+int riso_destroy_qp(struct ibv_qp *qp)
+{
+	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct ibv_cq *send_cq = qp->send_cq;
+	struct ibv_cq *recv_cq = qp->recv_cq;
+	uint32_t qp_num = qp->qp_num;
+	struct riso_cq *c;
+	int err;
+
+	if (f) {
+		set_stopped(f, true);
+		/* Another one may get its address as soon as it is gone. */
+		riso_map_del(&riso_flows, qp);
+	}
+	err = riso_real.destroy_qp(qp);
+	if (err) {
+		if (f) {
+			riso_map_add(&riso_flows, qp, f);
+			set_stopped(f, false);
+		}
+		return err;
+	}
+	purge(send_cq, qp_num, f);
+	purge(recv_cq, qp_num, f);
+	if (f) {
+		c = f->cq;
+		forget_flow(f);
+		unreserve(c);
+	}
+	return 0;
+}
+
+/* What was posted before a reset is forgotten, and may complete nevertheless. */
+static int reset(struct riso_flow *f, struct ibv_qp_attr *attr, int mask)
+{
+	struct riso_slots *s = riso_slots_alloc(f, f->slots->num);
+	struct riso_member *m = f->ctx->m;
+	int err;
+
+	if (!s)
+		return ENOMEM;
+	set_stopped(f, true);
+	err = riso_real.modify_qp(f->qp, attr, mask);
+	if (!err) {
+		purge(f->qp->send_cq, f->qp->qp_num, f);
+		purge(f->qp->recv_cq, f->qp->qp_num, f);
+	}
+	pthread_mutex_lock(&m->lock);
+	f->stopped = false;
+	if (!err) {
+		riso_queue_drop(f);
+		riso_comp_abandon(f->cq, f->slots);
+		f->slots = s;
+		memset(&f->sq, 0, sizeof(f->sq));
+		f->tail = 0;
+		f->flush = false;
+		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
+		riso_comp_update(f->cq);
+	}
+	riso_queue_drive(m);
+	riso_member_unlock(m);
+	if (err)
+		riso_slots_free(s);
+	return err;
+}
+
+/**
+ * riso_modify_qp - ibv_modify_qp()
+ * @qp: see there
+ * @attr: see there
+ * @mask: see there
+ *
+ * Return: see there.
+ */
+int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct riso_member *m;
+	int err;
+
+	if (!f)
+		return riso_real.modify_qp(qp, attr, mask);
+	m = f->ctx->m;
+	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+		return reset(f, attr, mask);
+	err = riso_real.modify_qp(qp, attr, mask);
+	if (err)
+		return err;
+	pthread_mutex_lock(&m->lock);
+	if (mask & IBV_QP_PATH_MTU)
+		f->mtu = 128U << attr->path_mtu;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		f->max_rd_atomic = attr->max_rd_atomic;
+	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR) {
+		f->flush = true;
+		riso_queue_drive(m);
+	}
+	riso_member_unlock(m);
+	return 0;
+}
+
+/**
+ * riso_query_qp - ibv_query_qp()
+ * @qp: see there
+ * @attr: see there
+ * @mask: see there
+ * @init_attr: see there
+ *
+ * Return: see there.
+ */
+int riso_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		  struct ibv_qp_init_attr *init_attr)
+{
+	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	int err;
+
+	err = riso_real.query_qp(qp, attr, mask, init_attr);
+	if (err || !f)
+		return err;
+	attr->cap.max_send_wr = f->depth;
+	init_attr->cap.max_send_wr = f->depth;
+	init_attr->sq_sig_all = f->sig_all;
+	return 0;
+}
+
+/* Swap the functions of a context that is not known to the program yet. */
+static void swap(struct riso_ctx *ctx)
+{
+	struct ibv_context *context = ctx->context;
+	struct verbs_context *v;
+
+	ctx->ops = context->ops;
+	context->ops.post_send = post_send;
+	context->ops.poll_cq = poll_cq;
+	context->ops.req_notify_cq = req_notify_cq;
+	if (ctx->ops.bind_mw)
+		context->ops.bind_mw = bind_mw;
+	v = verbs_get_ctx_op(context, create_qp_ex);
+	if (v) {
+		ctx->create_qp_ex = v->create_qp_ex;
+		v->create_qp_ex = create_qp_ex;
+	}
+	v = verbs_get_ctx_op(context, create_cq_ex);
+	if (v) {
+		ctx->create_cq_ex = v->create_cq_ex;
+		v->create_cq_ex = create_cq_ex;
+	}
+	v = verbs_get_ctx_op(context, alloc_parent_domain);
+	if (v) {
+		ctx->alloc_parent_domain = v->alloc_parent_domain;
+		v->alloc_parent_domain = alloc_parent_domain;
+	}
+}
+
+/* The provider was told that there is one thread, and takes no locks. */
+static bool single_threaded(void)
+{
+	const char *env = getenv("MLX5_SINGLE_THREADED");
+
+	if (!env || strcmp(env, "1"))
+		return false;
+	riso_debug("not shared: MLX5_SINGLE_THREADED is set");
+	return true;
+}
+
+/* Take part with a context; if that fails the program has it as it is. */
+static struct ibv_context *govern(struct ibv_context *context)
+{
+	struct ibv_device_attr attr;
+	struct riso_ctx *ctx;
+	int saved = errno;
+
+	if (!context || single_threaded())
+		goto restore_errno;
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		goto restore_errno;
+	ctx->context = context;
+	if (riso_real.query_device(context, &attr))
+		goto free_ctx;
+	ctx->max_qp_wr = attr.max_qp_wr;
+	ctx->max_cqe = attr.max_cqe;
+	ctx->m = riso_member_get(riso_real.get_device_name(context->device));
+	if (!ctx->m)
+		goto free_ctx;
+	if (riso_map_add(&riso_ctxs, context, ctx))
+		goto put_member;
+	swap(ctx);
+	goto restore_errno;
+
+put_member:
+	riso_member_put(ctx->m);
+free_ctx:
+	free(ctx);
+restore_errno:
+	errno = saved;
+	return context;
+}
+
+/**
+ * riso_open_device - ibv_open_device()
+ * @device: see there
+ *
+ * Return: see there.
+ */
+struct ibv_context *riso_open_device(struct ibv_device *device)
+{
+	return govern(riso_real.open_device(device));
+}
+
+/**
+ * riso_import_device - ibv_import_device()
+ * @cmd_fd: see there
+ *
+ * Return: see there.
+ */
+struct ibv_context *riso_import_device(int cmd_fd)
+{
+	return govern(riso_real.import_device(cmd_fd));
+}
+
+static bool flow_of_ctx(void *value, void *arg)
+{
+	return ((struct riso_flow *)value)->ctx == arg;
+}
+
+static bool cq_of_ctx(void *value, void *arg)
+{
+	return ((struct riso_cq *)value)->ctx == arg;
+}
+
+/* What the program has not destroyed goes with the context. */
+static void forget_objects(struct riso_ctx *ctx)
+{
+	struct riso_flow *f;
+	struct riso_cq *c;
+
+	while ((f = riso_map_search(&riso_flows, flow_of_ctx, ctx))) {
+		riso_map_del(&riso_flows, f->qp);
+		forget_flow(f);
+	}
+	while ((c = riso_map_search(&riso_cqs, cq_of_ctx, ctx))) {
+		riso_map_del(&riso_cqs, c->cq);
+		riso_comp_bury(c);
+		free_cq(c);
+	}
+}
+
+/**
+ * riso_close_device - ibv_close_device()
+ * @context: see there
+ *
+ * Return: see there.
+ */
+int riso_close_device(struct ibv_context *context)
+{
+	struct riso_ctx *ctx = find_ctx(context);
+	int err;
+
+	if (!ctx)
+		return riso_real.close_device(context);
+	forget_objects(ctx);
+	riso_map_del(&riso_ctxs, context);
+	err = riso_real.close_device(context);
+	if (err) {
+		riso_map_add(&riso_ctxs, context, ctx);
+		return err;
+	}
+	riso_member_put(ctx->m);
+	free(ctx);
+	return 0;
+}
+
+static struct riso_map *const maps[] = {
+	&riso_ctxs, &riso_flows, &riso_cqs, &riso_tags,
+};
+
+/**
+ * riso_maps_lock - let nobody change a map
+ *
+ * For fork().
+ */
+void riso_maps_lock(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(maps); i++)
+		pthread_mutex_lock(&maps[i]->lock);
+}
+
+/**
+ * riso_maps_unlock - the opposite of riso_maps_lock()
+ */
+void riso_maps_unlock(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(maps); i++)
+		pthread_mutex_unlock(&maps[i]->lock);
+}
+
+/**
+ * riso_flows_forked - flows go straight to the provider from here on
+ *
+ * In a child. What is held is the parent's.
+ */
+void riso_flows_forked(void)
+{
+	struct riso_map_table *t = riso_flows.table;
+	size_t i;
+
+	for (i = 0; t && i <= t->mask; i++) {
+		struct riso_flow *f = t->entry[i].value;
+
+		if (t->entry[i].key <= RISO_MAP_REMOVED)
+			continue;
+		f->alone = true;
+		f->classes = 0;
+		riso_queue_drop(f);
+		riso_queue_pass(f);
+	}
+}

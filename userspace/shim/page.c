@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * This process on its devices: the file, its two pages, and the helper threads.
+ *
+ * A member is the process on one device, however often the program opens that. While
+ * something is held, the program's own calls post what may be posted; the helper does
+ * it when there are none. Each member has one, created when something has to wait for
+ * the first time and asleep while nothing does.
+ *
+ * After fork() the child goes on as though there were no shim: its members look at
+ * empty pages of their own, as the kernel's are not inherited, and all its flows go
+ * straight to the provider.
+ *
+ * Locks: see shim.h. riso_members.lock is never taken under that of a member; who
+ * wakes the helper has unlocked his member. At every unlock riso_member.waiting says
+ * whether something is held; when that begins, the helper is woken. The kernel, which
+ * forgets who wants nothing, is told whenever grants are wanted again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+/* How long the helper waits for the kernel, in microseconds. */
+enum {
+	WAIT_GRANT = 100000,	/* only for a grant */
+	WAIT_COMPLETION = 100,	/* for the room that a completion makes */
+	WAIT_PROGRAM = 1000,	/* if the program polls, or to tell what is done */
+};
+
+enum { STACK = 256 * 1024 };
+
+static uint64_t clock_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+struct riso_sys riso_sys = {
+	.open = open,
+	.ioctl = ioctl,
+	.mmap = mmap,
+	.munmap = munmap,
+	.close = close,
+	.now = clock_now,
+	.create_thread = pthread_create,
+};
+
+/* The members. */
+static struct {
+	TAILQ_HEAD(, riso_member) list;
+	pthread_mutex_t lock;
+	bool handlers;
+	bool told;
+} members = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.list = TAILQ_HEAD_INITIALIZER(members.list),
+};
+
+/* The pages of a child. */
+static struct riso_kpage no_kpage;
+static struct riso_upage no_upage;
+
+/**
+ * riso_debug - a line on stderr, if that is wanted
+ * @fmt: as printf()
+ */
+void riso_debug(const char *fmt, ...)
+{
+	const char *env = getenv("RDMA_ISOLATE_DEBUG");
+	char line[256];
+	va_list ap;
+
+	if (!env || strcmp(env, "1"))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	dprintf(STDERR_FILENO, "rdma_isolate: %s\n", line);
+}
+
+/**
+ * riso_member_open - may everything go out at once?
+ * @m: the member
+ *
+ * Return: true if nothing has to wait for a grant.
+ */
+bool riso_member_open(const struct riso_member *m)
+{
+	return __atomic_load_n(&m->kpage->mode, __ATOMIC_RELAXED) !=
+		       RISO_USER_PACED ||
+	       __atomic_load_n(&m->gone, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&m->failed, __ATOMIC_RELAXED);
+}
+
+/**
+ * riso_member_news - is there a reason to see what may be posted?
+ * @m: the member, locked
+ *
+ * For who polls and polls. What only time brings is the helper's.
+ *
+ * Return: true if something has completed, or the kernel has done something.
+ */
+bool riso_member_news(const struct riso_member *m)
+{
+	const struct riso_kpage *k = m->kpage;
+	int dir;
+
+	if (m->retired)
+		return true;
+	if (!m->held)
+		return false;
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		if (__atomic_load_n(&k->dir[dir].seq, __ATOMIC_RELAXED) != m->seq[dir])
+			return true;
+	return __atomic_load_n(&k->mode, __ATOMIC_RELAXED) != m->mode;
+}
+
+/**
+ * riso_member_take - take over what the kernel has granted
+ * @m: the member, locked
+ * @now: time
+ */
+void riso_member_take(struct riso_member *m, uint64_t now)
+{
+	struct riso_grant g;
+	int dir;
+
+	m->mode = __atomic_load_n(&m->kpage->mode, __ATOMIC_RELAXED);
+	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
+		const struct riso_kdir *kdir = &m->kpage->dir[dir];
+		struct riso_budget *b = &m->book[dir].budget;
+
+		m->seq[dir] = __atomic_load_n(&kdir->seq, __ATOMIC_RELAXED);
+		if (m->seq[dir] == b->taken && !riso_budget_left(b))
+			continue;
+		riso_budget_expire(b, now);
+		while (!riso_budget_full(b)) {
+			uint32_t n = riso_grant_read(kdir, b->taken, &g);
+
+			if (n == b->taken)
+				break;
+			if (g.not_after > now)
+				riso_budget_add(b, &g, n);
+			else
+				b->taken = n;
+		}
+	}
+}
+
+/**
+ * riso_member_publish - tell the kernel how things are
+ * @m: the member, locked
+ */
+void riso_member_publish(struct riso_member *m)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
+		const struct riso_book *book = &m->book[dir];
+		struct riso_udir *u = &m->upage->dir[dir];
+		uint64_t left = riso_budget_left(&book->budget);
+		uint64_t want = book->held > left ? book->held - left : 0;
+
+		/* What is done or owed was posted before. */
+		__atomic_store_n(&u->posted, book->posted, __ATOMIC_RELAXED);
+		__atomic_store_n(&u->debt, book->debt, __ATOMIC_RELEASE);
+		__atomic_store_n(&u->done, book->done, __ATOMIC_RELEASE);
+		__atomic_store_n(&u->taken, book->budget.taken, __ATOMIC_RELEASE);
+		__atomic_store_n(&u->want, want, __ATOMIC_RELEASE);
+		if (!want)
+			m->asked[dir] = false;
+	}
+}
+
+/**
+ * riso_member_register - ask for the class of a queue pair
+ * @m: the member, not locked
+ * @qpn: number of the queue pair
+ * @class_id: the wish, and the class in force
+ *
+ * Return: 0 or an error.
+ */
+int riso_member_register(struct riso_member *m, uint32_t qpn, uint32_t *class_id)
+{
+	struct riso_ioc_register reg = { .qpn = qpn, .class = *class_id };
+
+	if (riso_sys.ioctl(m->fd, RISO_IOC_REGISTER, &reg))
+		return errno;
+	*class_id = reg.class;
+	return 0;
+}
+
+/* Have the kernel look at the page, and wait for what it does. */
+static void wait_kernel(struct riso_member *m, const struct riso_ioc_wait *w)
+{
+	if (!riso_sys.ioctl(m->fd, RISO_IOC_WAIT, w) || errno == EINTR)
+		return;
+	/* The device is gone: nothing holds the program up. */
+	__atomic_store_n(&m->gone, true, __ATOMIC_RELAXED);
+}
+
+static struct riso_ioc_wait known(struct riso_member *m, uint32_t timeout_us)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		m->asked[dir] = m->upage->dir[dir].want;
+	return (struct riso_ioc_wait) {
+		.seq = { m->seq[RISO_USER_TX], m->seq[RISO_USER_RX] },
+		.mode = m->mode,
+		.timeout_us = timeout_us,
+	};
+}
+
+/* How long the helper shall wait, 0 for no more. */
+static uint32_t how_long(const struct riso_member *m)
+{
+	uint32_t timeout = WAIT_GRANT;
+	const struct riso_flow *f;
+
+	if (!m->held)
+		return 0;
+	TAILQ_FOREACH(f, &m->busy, busy) {
+		if (!f->sq.signaled && !f->full)
+			continue;
+		if (f->full && f->cq->unseen > 1)
+			return WAIT_COMPLETION;
+		timeout = WAIT_PROGRAM;
+	}
+	return timeout;
+}
+
+/* Take completions and grants, and post; how long to wait then, 0 for no more. */
+static uint32_t serve(struct riso_member *m, struct riso_ioc_wait *w)
+{
+	struct riso_flow *f;
+
+	pthread_mutex_lock(&m->lock);
+	m->round++;
+	TAILQ_FOREACH(f, &m->busy, busy) {
+		if (!f->sq.signaled || f->cq->round == m->round)
+			continue;
+		f->cq->round = m->round;
+		f->cq->unseen++;
+		riso_comp_reap(f->cq);
+		riso_comp_update(f->cq);
+	}
+	riso_queue_drive(m);
+	m->waiting = m->held;
+	*w = known(m, how_long(m));
+	pthread_mutex_unlock(&m->lock);
+	return w->timeout_us;
+}
+
+static void free_member(struct riso_member *m)
+{
+	long page = sysconf(_SC_PAGESIZE);
+
+	TAILQ_REMOVE(&members.list, m, list);
+	if (m->kpage != &no_kpage) {
+		riso_sys.munmap((void *)m->kpage, page);
+		riso_sys.munmap(m->upage, page);
+		riso_sys.close(m->fd);
+	}
+	pthread_cond_destroy(&m->wake);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* Lives until the last context is closed. */
+static void *helper(void *arg)
+{
+	struct riso_member *m = arg;
+	struct riso_ioc_wait w;
+
+	pthread_mutex_lock(&members.lock);
+	while (m->refs) {
+		if (!__atomic_load_n(&m->held, __ATOMIC_RELAXED)) {
+			pthread_cond_wait(&m->wake, &members.lock);
+			continue;
+		}
+		pthread_mutex_unlock(&members.lock);
+		if (serve(m, &w))
+			wait_kernel(m, &w);
+		pthread_mutex_lock(&members.lock);
+	}
+	free_member(m);
+	pthread_mutex_unlock(&members.lock);
+	return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static bool start_helper(struct riso_member *m)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	size_t size;
+	int err;
+
+	if (pthread_attr_init(&attr))
+		return false;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_getstacksize(&attr, &size);
+	pthread_attr_setstacksize(&attr, STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = riso_sys.create_thread(&thread, &attr, helper, m);
+	if (err == EINVAL) {
+		/* The program's thread-local variables are on it, too. */
+		pthread_attr_setstacksize(&attr, size);
+		err = riso_sys.create_thread(&thread, &attr, helper, m);
+	}
+	if (!err)
+		pthread_setname_np(thread, "rdma_isolate");
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return !err;
+}
+
+/* False if there is no helper, so that nothing may wait. */
+static bool wake_helper(struct riso_member *m)
+{
+	bool failed;
+
+	pthread_mutex_lock(&members.lock);
+	if (!m->started && !m->failed) {
+		m->started = start_helper(m);
+		if (!m->started)
+			__atomic_store_n(&m->failed, true, __ATOMIC_RELAXED);
+	}
+	failed = m->failed;
+	pthread_cond_signal(&m->wake);
+	pthread_mutex_unlock(&members.lock);
+	return !failed;
+}
+
+/* Post once more; true if something is held still. */
+static bool drive(struct riso_member *m)
+{
+	bool held;
+
+	pthread_mutex_lock(&m->lock);
+	riso_queue_drive(m);
+	held = m->held;
+	m->waiting = held;
+	pthread_mutex_unlock(&m->lock);
+	return held;
+}
+
+/* Grants are wanted, and the kernel does not know. */
+static bool must_ask(const struct riso_member *m)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		if (!m->asked[dir] && m->upage->dir[dir].want)
+			return true;
+	return false;
+}
+
+/**
+ * riso_member_unlock - unlock a member where something may be held now
+ * @m: the member
+ */
+void riso_member_unlock(struct riso_member *m)
+{
+	bool begins = m->held && !m->waiting;
+	bool asks = must_ask(m);
+	struct riso_ioc_wait w;
+	int saved;
+
+	m->waiting = m->held;
+	if (asks)
+		w = known(m, 0);
+	pthread_mutex_unlock(&m->lock);
+	if (!begins && !asks)
+		return;
+	saved = errno;
+	if (asks) {
+		wait_kernel(m, &w);
+		begins = drive(m) && begins;
+	}
+	if (begins && !wake_helper(m))
+		drive(m);
+	errno = saved;
+}
+
+static void before_fork(void)
+{
+	struct riso_member *m;
+
+	pthread_mutex_lock(&riso_size_lock);
+	pthread_mutex_lock(&members.lock);
+	TAILQ_FOREACH(m, &members.list, list)
+		pthread_mutex_lock(&m->lock);
+	riso_maps_lock();
+}
+
+static void unlock_all(void)
+{
+	struct riso_member *m;
+
+	riso_maps_unlock();
+	TAILQ_FOREACH(m, &members.list, list)
+		pthread_mutex_unlock(&m->lock);
+	pthread_mutex_unlock(&members.lock);
+	pthread_mutex_unlock(&riso_size_lock);
+}
+
+static void in_child(void)
+{
+	static const pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
+	struct riso_member *m;
+
+	TAILQ_FOREACH(m, &members.list, list) {
+		riso_sys.close(m->fd);
+		m->fd = -1;
+		m->gone = true;
+		m->kpage = &no_kpage;
+		m->upage = &no_upage;
+		/* The child may open the device anew. */
+		m->name[0] = 0;
+		m->wake = fresh;
+		m->started = false;
+		m->failed = false;
+	}
+	members.told = false;
+	riso_flows_forked();
+	unlock_all();
+}
+
+/* Attach to the device and map the pages; NULL, or what went wrong. */
+static const char *attach(struct riso_member *m)
+{
+	struct riso_ioc_attach a = { .version = RISO_USER_VERSION };
+	long page = sysconf(_SC_PAGESIZE);
+	const char *err = "attach";
+	void *k, *u;
+
+	m->fd = riso_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
+	if (m->fd < 0)
+		return "open";
+	memcpy(a.dev, m->name, sizeof(a.dev));
+	if (riso_sys.ioctl(m->fd, RISO_IOC_ATTACH, &a))
+		goto close_file;
+	err = "mmap";
+	k = riso_sys.mmap(NULL, page, PROT_READ, MAP_SHARED, m->fd,
+			  RISO_USER_KPAGE * page);
+	if (k == MAP_FAILED)
+		goto close_file;
+	u = riso_sys.mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd,
+			  RISO_USER_UPAGE * page);
+	if (u == MAP_FAILED)
+		goto unmap_kpage;
+	m->kpage = k;
+	m->upage = u;
+	if (m->kpage->version == RISO_USER_VERSION)
+		return NULL;
+	errno = EPROTONOSUPPORT;
+	err = "version";
+	riso_sys.munmap(u, page);
+unmap_kpage:
+	riso_sys.munmap(k, page);
+close_file:
+	riso_sys.close(m->fd);
+	return err;
+}
+
+static struct riso_member *new_member(const char *name)
+{
+	struct riso_member *m;
+	const char *what;
+
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	what = attach(m);
+	if (what) {
+		if (!members.told)
+			riso_debug("%s: not shared: %s: %s", name, what,
+				   strerror(errno));
+		members.told = true;
+		free(m);
+		return NULL;
+	}
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->wake, NULL);
+	TAILQ_INIT(&m->busy);
+	m->refs = 1;
+	TAILQ_INSERT_TAIL(&members.list, m, list);
+	return m;
+}
+
+/**
+ * riso_member_get - take part in a device
+ * @name: of the device
+ *
+ * Return: the member, to be given to riso_member_put(); or NULL.
+ */
+struct riso_member *riso_member_get(const char *name)
+{
+	struct riso_member *m;
+
+	pthread_mutex_lock(&members.lock);
+	if (!members.handlers) {
+		pthread_atfork(before_fork, unlock_all, in_child);
+		members.handlers = true;
+	}
+	TAILQ_FOREACH(m, &members.list, list) {
+		if (!strcmp(m->name, name)) {
+			m->refs++;
+			goto unlock;
+		}
+	}
+	m = new_member(name);
+unlock:
+	pthread_mutex_unlock(&members.lock);
+	return m;
+}
+
+/**
+ * riso_member_put - take part no longer
+ * @m: the member
+ */
+void riso_member_put(struct riso_member *m)
+{
+	pthread_mutex_lock(&members.lock);
+	m->refs--;
+	if (m->started)
+		pthread_cond_signal(&m->wake);
+	else if (!m->refs)
+		free_member(m);
+	pthread_mutex_unlock(&members.lock);
+}

@@ -1,0 +1,1009 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Held work requests of a flow, and posting them.
+ *
+ * Owns the ring of copied work requests, their order, the cutting of RDMA_WRITE and
+ * RDMA_READ into chunks, and the batch that is given to the provider. Whatever the
+ * program posts on a governed queue pair goes through the ring, also what goes out
+ * at once, so there is one path and one order.
+ *
+ * Everything runs under riso_member.lock in any thread and does not allocate, but
+ * for riso_queue_alloc() and riso_queue_free(), for which nobody else knows the flow,
+ * and riso_queue_stage() and riso_queue_copy(), which write behind the records that
+ * are held: there riso_flow.build keeps others out.
+ *
+ * Who waits for a completion must get one. A piece is refused for want of room
+ * only while something is posted whose completion was asked for, and of what is posted
+ * behind that, half of the room is left.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+/* What is held this long without a grant goes out as debt. */
+static const uint64_t deadline_ns = 1000000000;
+
+enum {
+	/* Whole work requests without a completion, in a row. */
+	MAX_SILENT = 16,
+	/* Cost bytes without one: the kernel waits to hear of what is done. */
+	MAX_QUIET = 64 * 1024,
+	PAGE = 4096,
+	DEFAULT_MTU = 1024,
+	MAX_MESSAGE = 1U << 31,
+};
+
+_Static_assert(sizeof(struct riso_sge) == sizeof(struct ibv_sge), "same layout");
+_Static_assert(PAGE % sizeof(struct riso_slot) == 0, "a slot has one page");
+
+static struct riso_rec *rec_at(const struct riso_flow *f, uint64_t pos)
+{
+	return f->recs + (size_t)(pos % f->depth) * f->stride;
+}
+
+static uint64_t used_slots(const struct riso_flow *f)
+{
+	return f->sq.slot - f->slots->tail;
+}
+
+/**
+ * riso_slots_alloc - get slots
+ * @f: whose
+ * @num: how many
+ *
+ * Return: the slots, in the map of tags; or NULL.
+ */
+struct riso_slots *riso_slots_alloc(struct riso_flow *f, uint32_t num)
+{
+	size_t size = ((size_t)num * sizeof(struct riso_slot) + PAGE - 1) /
+		      PAGE * PAGE;
+	struct riso_slots *s;
+	size_t off;
+
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->slot = aligned_alloc(PAGE, size);
+	if (!s->slot)
+		goto free_slots;
+	memset(s->slot, 0, size);
+	for (off = 0; off < size; off += PAGE)
+		if (riso_map_add(&riso_tags, (char *)s->slot + off, s))
+			goto free_pages;
+	s->flow = f;
+	s->num = num;
+	s->err_seq = UINT64_MAX;
+	s->failed_seq = UINT64_MAX;
+	return s;
+
+free_pages:
+	while (off) {
+		off -= PAGE;
+		riso_map_del(&riso_tags, (char *)s->slot + off);
+	}
+	free(s->slot);
+free_slots:
+	free(s);
+	return NULL;
+}
+
+/**
+ * riso_slots_free - give slots back
+ * @s: slots that no completion refers to
+ */
+void riso_slots_free(struct riso_slots *s)
+{
+	size_t size = (size_t)s->num * sizeof(struct riso_slot);
+	size_t off;
+
+	for (off = 0; off < size; off += PAGE)
+		riso_map_del(&riso_tags, (char *)s->slot + off);
+	free(s->slot);
+	free(s);
+}
+
+/**
+ * riso_queue_alloc - get the memory of a flow
+ * @f: a flow with depth, max_sge and max_inline set
+ * @sq_entries: of the provider's send queue
+ *
+ * Return: 0 or ENOMEM.
+ */
+int riso_queue_alloc(struct riso_flow *f, uint32_t sq_entries)
+{
+	size_t sges = f->max_sge * sizeof(struct ibv_sge);
+	size_t data = sizeof(struct ibv_sge) + f->max_inline;
+
+	f->mtu = DEFAULT_MTU;
+	f->fresh = UINT64_MAX;
+	f->stride = (sizeof(struct riso_rec) + (sges > data ? sges : data) + 15) &
+		    ~15U;
+	f->recs = calloc(f->depth, f->stride);
+	f->sge = calloc(RISO_BATCH * (f->max_sge + 1), sizeof(*f->sge));
+	f->slots = riso_slots_alloc(f, sq_entries);
+	if (f->recs && f->sge && f->slots)
+		return 0;
+	riso_queue_free(f);
+	return ENOMEM;
+}
+
+/**
+ * riso_queue_free - give the memory of a flow back
+ * @f: a flow that nobody uses
+ */
+void riso_queue_free(struct riso_flow *f)
+{
+	free(f->recs);
+	free(f->sge);
+	if (f->slots)
+		riso_slots_free(f->slots);
+	f->recs = NULL;
+	f->sge = NULL;
+	f->slots = NULL;
+}
+
+static bool is_known(enum ibv_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+	case IBV_WR_LOCAL_INV:
+	case IBV_WR_BIND_MW:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool has_data(enum ibv_wr_opcode opcode)
+{
+	return opcode != IBV_WR_LOCAL_INV && opcode != IBV_WR_BIND_MW;
+}
+
+/* Does it take one of the queue pair's max_rd_atomic? */
+static bool is_fetch(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_READ ||
+	       opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static enum riso_user_dir rec_dir(const struct riso_rec *rec)
+{
+	return rec->wr.opcode == IBV_WR_RDMA_READ ? RISO_USER_RX : RISO_USER_TX;
+}
+
+static uint64_t cost_of(const struct riso_flow *f, uint32_t len)
+{
+	const struct riso_kpage *k = f->ctx->m->kpage;
+
+	return riso_cost(len, f->mtu, k->header, k->op_bytes);
+}
+
+static uint32_t chunk_of(const struct riso_flow *f, const struct riso_rec *rec)
+{
+	if ((rec->wr.send_flags & IBV_SEND_INLINE) ||
+	    (rec->wr.opcode != IBV_WR_RDMA_WRITE &&
+	     rec->wr.opcode != IBV_WR_RDMA_READ))
+		return 0;
+	return __atomic_load_n(&f->ctx->m->kpage->dir[rec_dir(rec)].chunk,
+			       __ATOMIC_RELAXED);
+}
+
+/**
+ * riso_queue_rewind - begin at the front of the ring, which is in the cache
+ * @f: the flow; its member is locked, and nothing is staged
+ */
+void riso_queue_rewind(struct riso_flow *f)
+{
+	if (riso_queue_len(f))
+		return;
+	f->sq.head = 0;
+	f->tail = 0;
+}
+
+/**
+ * riso_queue_stage - a record behind those that are held
+ * @f: the flow; its build lock, or the lock of the member, is held
+ * @n: how many have been staged before it
+ *
+ * Return: the record, or NULL if the program has posted more than it may.
+ */
+struct riso_rec *riso_queue_stage(struct riso_flow *f, uint32_t n)
+{
+	uint64_t finished = __atomic_load_n(&f->finished, __ATOMIC_ACQUIRE);
+
+	if (f->accepted + n - finished >= f->depth)
+		return NULL;
+	return rec_at(f, f->tail + n);
+}
+
+/**
+ * riso_queue_inline - a record brings its data with it
+ * @rec: the record, without data so far
+ */
+void riso_queue_inline(struct riso_rec *rec)
+{
+	rec->wr.send_flags |= IBV_SEND_INLINE;
+	rec->wr.num_sge = 0;
+	rec->len = 0;
+	rec->sge[0] = (struct ibv_sge) {
+		.addr = (uintptr_t)&rec->sge[1],
+	};
+}
+
+/**
+ * riso_queue_inline_add - add to the data of a record
+ * @f: the flow
+ * @rec: the record
+ * @data: bytes
+ * @len: how many
+ *
+ * Return: 0, or EINVAL if they are too many.
+ */
+int riso_queue_inline_add(const struct riso_flow *f, struct riso_rec *rec,
+			  const void *data, size_t len)
+{
+	if (len > f->max_inline - rec->len)
+		return EINVAL;
+	if (!len)
+		return 0;
+	memcpy((char *)&rec->sge[1] + rec->len, data, len);
+	rec->len += len;
+	rec->sge[0].length = rec->len;
+	rec->wr.num_sge = 1;
+	return 0;
+}
+
+/**
+ * riso_queue_copy - copy a work request of the program
+ * @f: the flow
+ * @rec: where to
+ * @wr: the work request
+ *
+ * Return: 0; EINVAL for what no provider would take; EOPNOTSUPP for an opcode that
+ * is not known here.
+ */
+int riso_queue_copy(struct riso_flow *f, struct riso_rec *rec,
+		    const struct ibv_send_wr *wr)
+{
+	uint64_t len = 0;
+	int err = 0;
+	int i;
+
+	if (!is_known(wr->opcode))
+		return EOPNOTSUPP;
+	rec->wr = *wr;
+	rec->wr.next = NULL;
+	rec->wr.sg_list = rec->sge;
+	rec->refused = false;
+	rec->len = 0;
+	if (!has_data(wr->opcode)) {
+		rec->wr.num_sge = 0;
+		return 0;
+	}
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > f->max_sge)
+		return EINVAL;
+	for (i = 0; i < wr->num_sge; i++)
+		len += wr->sg_list[i].length;
+	if (len > MAX_MESSAGE)
+		return EINVAL;
+	rec->len = len;
+	if (!(wr->send_flags & IBV_SEND_INLINE)) {
+		if (wr->num_sge)
+			memcpy(rec->sge, wr->sg_list,
+			       wr->num_sge * sizeof(*rec->sge));
+		return 0;
+	}
+	riso_queue_inline(rec);
+	for (i = 0; i < wr->num_sge && !err; i++)
+		err = riso_queue_inline_add(f, rec,
+					    (void *)(uintptr_t)wr->sg_list[i].addr,
+					    wr->sg_list[i].length);
+	return err;
+}
+
+/* What it will cost, cut as things are now. */
+static uint64_t whole_cost(const struct riso_flow *f, const struct riso_rec *rec)
+{
+	uint32_t chunk = chunk_of(f, rec);
+	uint64_t full;
+
+	if (!chunk || rec->len <= chunk)
+		return cost_of(f, rec->len);
+	full = rec->len / chunk;
+	return full * cost_of(f, chunk) +
+	       (rec->len % chunk ? cost_of(f, rec->len % chunk) : 0);
+}
+
+/**
+ * riso_queue_pass - bring riso_flow.pass up to date
+ * @f: the flow
+ *
+ * A flow of class latency goes straight to the provider once nothing is held.
+ */
+void riso_queue_pass(struct riso_flow *f)
+{
+	bool pass = (f->alone || f->class_id == RISO_CLASS_LATENCY) &&
+		    !riso_queue_len(f);
+
+	if (!pass || !used_slots(f))
+		riso_comp_tag(f, !pass);
+	__atomic_store_n(&f->pass, pass, __ATOMIC_RELEASE);
+}
+
+/* Take what was staged into the queue. */
+static void add_staged(struct riso_flow *f, uint32_t num, uint64_t now)
+{
+	struct riso_member *m = f->ctx->m;
+	struct riso_rec *rec;
+	uint64_t pos;
+
+	if (!num)
+		return;
+	if (!riso_queue_len(f)) {
+		TAILQ_INSERT_TAIL(&m->busy, f, busy);
+		m->num_busy++;
+		f->cq->used = true;
+		if (!f->cq->unseen)
+			f->cq->unseen = 1;
+	}
+	__atomic_store_n(&m->held, m->held + num, __ATOMIC_RELAXED);
+	f->tail += num;
+	riso_queue_pass(f);
+	for (pos = f->tail - num; pos != f->tail; pos++) {
+		rec = rec_at(f, pos);
+		rec->seq = f->accepted++;
+		rec->queued_ns = now;
+		rec->cost = whole_cost(f, rec);
+		if (f->sig_all)
+			rec->wr.send_flags |= IBV_SEND_SIGNALED;
+		m->book[rec_dir(rec)].held += rec->cost;
+	}
+}
+
+/* Nothing is held any more. */
+static void set_idle(struct riso_flow *f)
+{
+	struct riso_member *m = f->ctx->m;
+
+	TAILQ_REMOVE(&m->busy, f, busy);
+	m->num_busy--;
+	riso_queue_pass(f);
+}
+
+static void unhold(struct riso_flow *f, struct riso_rec *rec)
+{
+	struct riso_member *m = f->ctx->m;
+
+	m->book[rec_dir(rec)].held -= rec->cost;
+	rec->cost = 0;
+	__atomic_store_n(&m->held, m->held - 1, __ATOMIC_RELAXED);
+}
+
+/* What was paid for and is not posted is done with. */
+static void forget_paid(struct riso_flow *f, const struct riso_rec *rec)
+{
+	f->ctx->m->book[rec_dir(rec)].done += f->sq.paid;
+	f->sq.paid = 0;
+}
+
+static void pop_head(struct riso_flow *f)
+{
+	struct riso_rec *rec = rec_at(f, f->sq.head);
+
+	forget_paid(f, rec);
+	unhold(f, rec);
+	f->sq.head++;
+	memset(&f->sq.cur, 0, sizeof(f->sq.cur));
+	if (!riso_queue_len(f))
+		set_idle(f);
+}
+
+/* Take back all from position @pos on, of which nothing was posted. */
+static void truncate_queue(struct riso_flow *f, uint64_t pos)
+{
+	if (pos == f->tail)
+		return;
+	while (f->tail != pos) {
+		unhold(f, rec_at(f, --f->tail));
+		f->accepted--;
+	}
+	if (!riso_queue_len(f))
+		set_idle(f);
+}
+
+/**
+ * riso_queue_drop - forget all that is held
+ * @f: a flow that is being reset or destroyed
+ */
+void riso_queue_drop(struct riso_flow *f)
+{
+	while (riso_queue_len(f))
+		pop_head(f);
+}
+
+/* Everything goes out, whether there is a grant or not. */
+static bool is_open(const struct riso_flow *f)
+{
+	return f->flush || f->class_id == RISO_CLASS_LATENCY || f->alone ||
+	       riso_member_open(f->ctx->m);
+}
+
+static uint32_t max_fetches(const struct riso_flow *f)
+{
+	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
+}
+
+/* Is there room for a piece that costs @cost, as far as the flow itself goes? */
+static bool fits(const struct riso_flow *f, const struct riso_rec *rec,
+		 uint64_t cost, bool open)
+{
+	const struct riso_sq *sq = &f->sq;
+
+	if (used_slots(f) >= f->slots->num)
+		return false;
+	if (open || !sq->signaled)
+		return true;
+	if (is_fetch(rec->wr.opcode) && sq->fetches >= max_fetches(f))
+		return false;
+	return sq->chunks < RISO_SLOTS && sq->hidden < RISO_SLOTS &&
+	       sq->cost + cost <= f->ctx->m->kpage->window;
+}
+
+/**
+ * struct piece - the work request that goes out next
+ * @rec: its record
+ * @chunk: size that messages are cut to
+ * @len: bytes
+ * @cost: cost bytes
+ * @last: the message ends with it
+ * @cut: it is not the whole message
+ */
+struct piece {
+	struct riso_rec *rec;
+	uint32_t chunk;
+	uint32_t len;
+	uint64_t cost;
+	bool last;
+	bool cut;
+};
+
+static void next_piece(const struct riso_flow *f, bool open, struct piece *p)
+{
+	uint32_t left;
+
+	p->rec = rec_at(f, f->sq.head);
+	p->chunk = chunk_of(f, p->rec);
+	left = p->rec->len - f->sq.cur.done;
+	p->len = riso_chunk_next(left, open ? 0 : p->chunk);
+	p->cost = cost_of(f, p->len);
+	p->last = p->len == left;
+	p->cut = p->len != p->rec->len;
+}
+
+/* A small work request of a process that has nothing else to send. */
+static bool is_sparse(struct riso_flow *f, const struct piece *p, uint64_t now)
+{
+	struct riso_member *m = f->ctx->m;
+	uint32_t chunk = m->kpage->dir[rec_dir(p->rec)].chunk;
+
+	if (m->num_busy != 1 || p->rec->seq < f->fresh || p->cut ||
+	    (chunk && p->rec->len > chunk))
+		return false;
+	return riso_slice_debt(&m->slice, now, m->kpage->slice_ns,
+			       m->kpage->sparse, p->cost);
+}
+
+enum pay {
+	PAY_NOT,
+	PAY_GRANT,
+	PAY_DEBT,
+	PAY_NOTHING,
+};
+
+/* How is this piece paid for? */
+static enum pay pay_for(struct riso_flow *f, const struct piece *p, bool open,
+			uint64_t now)
+{
+	struct riso_member *m = f->ctx->m;
+	const struct riso_budget *b = &m->book[rec_dir(p->rec)].budget;
+	uint64_t due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
+	uint64_t since = p->rec->queued_ns;
+
+	if (open)
+		return riso_member_open(m) ? PAY_NOTHING : PAY_DEBT;
+	if (is_sparse(f, p, now))
+		return PAY_DEBT;
+	if (riso_budget_left(b) >= due)
+		return PAY_GRANT;
+	if (since < f->progress_ns)
+		since = f->progress_ns;
+	return now - since >= deadline_ns ? PAY_DEBT : PAY_NOT;
+}
+
+/*
+ * Ask for a completion that the program does not want? It may wake the program, so
+ * only for half of what may be out: when one half has completed the other keeps the
+ * device busy.
+ */
+static bool must_signal(const struct riso_flow *f, const struct piece *p, bool open)
+{
+	const struct riso_sq *sq = &f->sq;
+	uint64_t quiet;
+
+	if (used_slots(f) + 1 >= f->slots->num)
+		return true;
+	/* What was taken before the first time that the CQ is armed needs an event. */
+	if (p->last && sq->head + 1 == f->tail && f->cq->cq->channel &&
+	    f->cq->soft_head != f->cq->soft_tail)
+		return true;
+	if (open)
+		return false;
+	if (sq->silent >= (p->cut ? RISO_SLOTS / 2 - 1 : MAX_SILENT))
+		return true;
+	if (is_fetch(p->rec->wr.opcode) && sq->fetches + 1 >= max_fetches(f))
+		return true;
+	quiet = sq->quiet + p->cost;
+	return quiet >= MAX_QUIET || 2 * quiet >= f->ctx->m->kpage->window;
+}
+
+/* Make the piece's work request, and account for it as posted. */
+static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
+		       struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+	struct riso_slots *s = f->slots;
+	struct riso_slot *slot = &s->slot[f->sq.slot % s->num];
+	unsigned int flags = p->rec->wr.send_flags;
+	struct riso_sq *sq = &f->sq;
+	uint64_t cost = p->last && sq->paid > p->cost ? sq->paid : p->cost;
+
+	*wr = p->rec->wr;
+	*slot = (struct riso_slot) {
+		.wr_id = wr->wr_id,
+		.seq = p->rec->seq,
+		.cost = cost,
+		.total = p->rec->len,
+		.dir = rec_dir(p->rec),
+		.flags = RISO_SLOT_POSTED,
+	};
+	wr->wr_id = (uintptr_t)slot;
+	if (p->cut) {
+		slot->flags |= RISO_SLOT_CHUNK;
+		sq->chunks++;
+		wr->wr.rdma.remote_addr += sq->cur.done;
+		if (sq->cur.done)
+			wr->send_flags &= ~IBV_SEND_FENCE;
+		wr->num_sge = riso_chunk_cut((const struct riso_sge *)p->rec->sge,
+					     p->rec->wr.num_sge, &sq->cur, p->len,
+					     (struct riso_sge *)sge);
+		wr->sg_list = sge;
+	}
+	if (is_fetch(wr->opcode)) {
+		slot->flags |= RISO_SLOT_FETCH;
+		sq->fetches++;
+	}
+	if (flags & IBV_SEND_SIGNALED)
+		slot->flags |= RISO_SLOT_ASKED;
+	if (p->last)
+		slot->flags |= RISO_SLOT_LAST;
+	if (p->last && (flags & IBV_SEND_SIGNALED)) {
+		slot->flags |= RISO_SLOT_SIGNALED;
+	} else if (must_signal(f, p, open)) {
+		slot->flags |= RISO_SLOT_SIGNALED;
+		sq->hidden++;
+	}
+	if (slot->flags & RISO_SLOT_SIGNALED) {
+		wr->send_flags |= IBV_SEND_SIGNALED;
+		sq->signaled++;
+		sq->silent = 0;
+		sq->quiet = 0;
+	} else {
+		wr->send_flags &= ~IBV_SEND_SIGNALED;
+		sq->silent++;
+		sq->quiet += cost;
+	}
+	sq->cost += cost;
+	sq->slot++;
+	sq->paid -= sq->paid < cost ? sq->paid : cost;
+	if (p->last) {
+		sq->head++;
+		memset(&sq->cur, 0, sizeof(sq->cur));
+	}
+}
+
+/**
+ * struct mark - how things were before a piece of a batch
+ * @sq: of the flow
+ * @slice: of the member
+ * @rec: the piece's record
+ * @budget: of the piece's direction
+ * @cost: what the piece costs
+ * @due: what had not been paid
+ * @pay: how it was paid
+ * @last: the message ends with it
+ */
+struct mark {
+	struct riso_sq sq;
+	struct riso_slice slice;
+	struct riso_rec *rec;
+	struct riso_budget budget;
+	uint64_t cost;
+	uint64_t due;
+	enum pay pay;
+	bool last;
+};
+
+static void charge(struct riso_member *m, const struct mark *k)
+{
+	struct riso_book *book = &m->book[rec_dir(k->rec)];
+	uint64_t part = k->due < k->rec->cost ? k->due : k->rec->cost;
+
+	book->posted += k->due;
+	if (k->pay == PAY_DEBT)
+		book->debt += k->due;
+	k->rec->cost -= part;
+	book->held -= part;
+}
+
+/*
+ * What is left of a grant pays for a part of a piece that costs more. The rest is asked
+ * for, also if the record costs more than it did when it was posted.
+ */
+static void pay_part(struct riso_flow *f, const struct piece *p)
+{
+	struct riso_book *book = &f->ctx->m->book[rec_dir(p->rec)];
+	uint64_t left = riso_budget_left(&book->budget);
+	uint64_t due = p->cost - f->sq.paid;
+
+	if (p->rec->cost < due) {
+		book->held += due - p->rec->cost;
+		p->rec->cost = due;
+	}
+	riso_budget_spend(&book->budget, left);
+	f->sq.paid += left;
+	book->posted += left;
+	book->held -= left;
+	p->rec->cost -= left;
+}
+
+/* The provider takes not even an empty work request: it will raise no event. */
+static bool push_failed(struct riso_flow *f, const struct riso_rec *rec, int err)
+{
+	struct riso_soft e = {
+		.wc = {
+			.wr_id = rec->wr.wr_id,
+			.status = rec->seq == f->slots->failed_seq ?
+				  IBV_WC_LOC_QP_OP_ERR : IBV_WC_WR_FLUSH_ERR,
+			.vendor_err = err,
+			.qp_num = f->qp->qp_num,
+		},
+		.flow = f,
+		.seq = rec->seq,
+	};
+
+	if (!riso_comp_push(f->cq, &e))
+		return false;
+	f->slots->err_seq = rec->seq;
+	pop_head(f);
+	return true;
+}
+
+/*
+ * The provider will never take the record at the head. The queue pair is broken then,
+ * and an empty work request in its place completes with an error, and an event. True if
+ * there is something to be posted now.
+ */
+static bool fail_head(struct riso_flow *f, int err)
+{
+	struct riso_rec *rec = rec_at(f, f->sq.head);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	/* What was posted before completes first. */
+	if (f->sq.signaled && (rec->refused || !f->flush))
+		return false;
+	if (!f->flush) {
+		rec->refused = riso_real.modify_qp(f->qp, &attr, IBV_QP_STATE);
+		f->flush = true;
+		f->slots->failed_seq = rec->seq;
+	}
+	if (rec->refused)
+		return push_failed(f, rec, err);
+	rec->refused = true;
+	if (rec->wr.opcode != IBV_WR_RDMA_READ)
+		rec->wr.opcode = IBV_WR_SEND;
+	rec->wr.send_flags = IBV_SEND_SIGNALED;
+	rec->wr.num_sge = 0;
+	rec->len = 0;
+	memset(&f->sq.cur, 0, sizeof(f->sq.cur));
+	return true;
+}
+
+/* The provider did not take the work request at the head. True as above. */
+static bool refused(struct riso_flow *f, int err)
+{
+	/* It has room again when something completes. */
+	f->full = err == ENOMEM || err == EAGAIN;
+	if (f->full && used_slots(f))
+		return false;
+	if (rec_at(f, f->sq.head)->seq >= f->fresh) {
+		f->refused = err;
+		return false;
+	}
+	return !f->full && fail_head(f, err);
+}
+
+/* The rest of a message that has failed is not posted. */
+static void drop_failed(struct riso_flow *f)
+{
+	if (riso_queue_len(f) &&
+	    rec_at(f, f->sq.head)->seq == f->slots->err_seq)
+		pop_head(f);
+}
+
+/* Give the batch to the provider; the number that it took. */
+static uint32_t post_batch(struct riso_flow *f, struct ibv_send_wr *wr,
+			   uint32_t num, int *err)
+{
+	struct ibv_send_wr *bad = NULL;
+	uint32_t taken;
+
+	*err = f->ctx->ops.post_send(f->qp, wr, &bad);
+	if (!*err)
+		return num;
+	for (taken = 0; taken < num; taken++)
+		if (bad == &wr[taken])
+			return taken;
+	return 0;
+}
+
+/* Post what may be posted, up to a batch; true if there may be more. */
+static bool post_some(struct riso_flow *f, uint64_t now)
+{
+	struct riso_member *m = f->ctx->m;
+	struct ibv_send_wr wr[RISO_BATCH];
+	struct mark mark[RISO_BATCH];
+	bool open = is_open(f);
+	enum pay pay = PAY_NOTHING;
+	uint64_t tail = f->tail;
+	uint64_t turn = 0;
+	uint32_t num, taken, i;
+	struct piece p;
+	int err = 0;
+
+	drop_failed(f);
+	if (f->stopped || f->refused)
+		return false;
+	if (!riso_queue_len(f))
+		return true;
+	f->full = false;
+	for (num = 0; num < RISO_BATCH && f->sq.head != tail; num++) {
+		struct mark *k = &mark[num];
+
+		next_piece(f, open, &p);
+		/* Others want their turn, too. */
+		if (num && m->num_busy > 1 && !open && turn + p.len > p.chunk)
+			break;
+		f->full = !fits(f, p.rec, p.cost, open);
+		if (f->full)
+			break;
+		*k = (struct mark) {
+			.sq = f->sq,
+			.slice = m->slice,
+			.rec = p.rec,
+			.budget = m->book[rec_dir(p.rec)].budget,
+			.cost = p.cost,
+			.due = p.cost - (f->sq.paid < p.cost ? f->sq.paid : p.cost),
+			.last = p.last,
+		};
+		pay = pay_for(f, &p, open, now);
+		if (pay == PAY_NOT)
+			break;
+		k->pay = pay;
+		if (pay == PAY_GRANT)
+			riso_budget_spend(&m->book[rec_dir(p.rec)].budget, k->due);
+		make_piece(f, &p, open, &wr[num], f->sge + num * f->max_sge);
+		wr[num].next = NULL;
+		if (num)
+			wr[num - 1].next = &wr[num];
+		turn += p.len;
+	}
+	taken = num ? post_batch(f, wr, num, &err) : 0;
+	if (taken != num) {
+		f->sq = mark[taken].sq;
+		m->slice = mark[taken].slice;
+		for (i = num; i-- > taken;)
+			m->book[rec_dir(mark[i].rec)].budget = mark[i].budget;
+	}
+	for (i = 0; i < taken; i++) {
+		charge(m, &mark[i]);
+		if (mark[i].last)
+			unhold(f, mark[i].rec);
+	}
+	if (taken)
+		f->progress_ns = now;
+	if (f->sq.head == tail)
+		set_idle(f);
+	else if (err)
+		return refused(f, err) || taken;
+	else if (pay == PAY_NOT)
+		pay_part(f, &p);
+	return taken;
+}
+
+/**
+ * riso_queue_drive - post what may be posted, flow by flow
+ * @m: the member, locked
+ *
+ * Takes new grants first, and tells the kernel what came of it.
+ */
+void riso_queue_drive(struct riso_member *m)
+{
+	uint32_t idle = 0;
+	struct riso_flow *f;
+	uint64_t now;
+
+	m->retired = false;
+	while (idle < m->num_busy) {
+		now = riso_sys.now();
+		f = TAILQ_FIRST(&m->busy);
+		TAILQ_REMOVE(&m->busy, f, busy);
+		TAILQ_INSERT_TAIL(&m->busy, f, busy);
+		riso_member_take(m, now);
+		if (post_some(f, now))
+			idle = 0;
+		else
+			idle++;
+	}
+	riso_member_publish(m);
+}
+
+/**
+ * riso_queue_publish - post what was staged
+ * @f: the flow; its member is locked
+ * @num: how many records were staged
+ *
+ * Return: 0, or the provider's error for a record of these; it and those behind it
+ * are not posted, and riso_flow.accepted tells which one it was.
+ */
+int riso_queue_publish(struct riso_flow *f, uint32_t num)
+{
+	struct riso_member *m = f->ctx->m;
+	int err;
+
+	f->fresh = f->accepted;
+	add_staged(f, num, riso_sys.now());
+	riso_queue_drive(m);
+	if (riso_queue_len(f) && !f->refused && f->sq.signaled) {
+		riso_comp_reap(f->cq);
+		riso_queue_drive(m);
+	}
+	err = f->refused;
+	if (err) {
+		truncate_queue(f, f->sq.head);
+		riso_member_publish(m);
+	}
+	f->refused = 0;
+	f->fresh = UINT64_MAX;
+	return err;
+}
+
+/* An opcode that is unknown here cannot wait. */
+static int post_unknown(struct riso_flow *f, const struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr copy = *wr;
+	struct ibv_send_wr *bad;
+
+	if (riso_queue_len(f))
+		return EINVAL;
+	copy.next = NULL;
+	if (f->sig_all)
+		copy.send_flags |= IBV_SEND_SIGNALED;
+	return f->ctx->ops.post_send(f->qp, &copy, &bad);
+}
+
+/**
+ * riso_queue_post - what the program's post_send does
+ * @f: the flow; its member is locked
+ * @wr: first of a chain
+ * @bad_wr: the first that was not taken, if any
+ *
+ * Return: 0 or an error.
+ */
+int riso_queue_post(struct riso_flow *f, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad_wr)
+{
+	struct ibv_send_wr *first = wr;
+	struct riso_rec *rec;
+	uint64_t before;
+	uint32_t num = 0;
+	int err = 0;
+	int ret;
+
+	for (;;) {
+		riso_queue_rewind(f);
+		for (; wr; wr = wr->next) {
+			rec = riso_queue_stage(f, num);
+			err = rec ? riso_queue_copy(f, rec, wr) : ENOMEM;
+			if (err)
+				break;
+			num++;
+		}
+		before = f->accepted;
+		ret = riso_queue_publish(f, num);
+		if (ret) {
+			for (; before != f->accepted; before++)
+				first = first->next;
+			*bad_wr = first;
+			return ret;
+		}
+		if (err == EOPNOTSUPP)
+			err = post_unknown(f, wr);
+		if (err) {
+			*bad_wr = wr;
+			return err;
+		}
+		if (!wr || !wr->next)
+			return 0;
+		wr = wr->next;
+		first = wr;
+		num = 0;
+	}
+}
+
+/**
+ * riso_queue_bind - what the program's bind_mw does
+ * @f: the flow; its member is locked
+ * @mw: the memory window
+ * @bind: how
+ *
+ * It changes @mw at once, so it cannot wait: what is held goes out before it.
+ *
+ * Return: 0 or an error.
+ */
+int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
+		    struct ibv_mw_bind *bind)
+{
+	struct ibv_mw_bind copy = *bind;
+	struct riso_sq sq = f->sq;
+	bool flush = f->flush;
+	struct riso_rec *rec;
+	struct ibv_send_wr wr;
+	int err;
+
+	f->flush = true;
+	riso_queue_drive(f->ctx->m);
+	f->flush = flush;
+	rec = riso_queue_stage(f, 0);
+	if (riso_queue_len(f) || used_slots(f) >= f->slots->num || !rec)
+		return ENOMEM;
+	*rec = (struct riso_rec) {
+		.wr = {
+			.wr_id = bind->wr_id,
+			.opcode = IBV_WR_BIND_MW,
+			.send_flags = bind->send_flags |
+				      (f->sig_all ? IBV_SEND_SIGNALED : 0),
+		},
+		.seq = f->accepted,
+	};
+	sq = f->sq;
+	make_piece(f, &(struct piece) { .rec = rec, .last = true }, true, &wr,
+		   f->sge);
+	f->sq.head = sq.head;
+	copy.wr_id = wr.wr_id;
+	copy.send_flags = wr.send_flags;
+	err = f->ctx->ops.bind_mw(f->qp, mw, &copy);
+	if (err)
+		f->sq = sq;
+	else
+		f->accepted++;
+	return err;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a verbs program may ask of the shim librdma_isolate.so.
+ *
+ * The function is weak, so a program neither links with the shim nor needs it:
+ *
+ *	if (rdma_isolate_set_class)
+ *		err = rdma_isolate_set_class(qp, RISO_CLASS_LATENCY);
+ *
+ * Without the shim the address is NULL.
+ */
+#ifndef RDMA_ISOLATE_SHIM_H
+#define RDMA_ISOLATE_SHIM_H
+
+#include <linux/rdma_isolate.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ibv_qp;
+
+/**
+ * rdma_isolate_set_class - choose the class of a queue pair
+ * @qp: an RC queue pair
+ * @class_id: how it shall be treated
+ *
+ * Return: 0; EPERM when no rule lets this program choose that class; EOPNOTSUPP for
+ * a queue pair that takes no part.
+ */
+int rdma_isolate_set_class(struct ibv_qp *qp, enum riso_class class_id)
+	__attribute__((weak));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RDMA_ISOLATE_SHIM_H */

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the files of the shim share. The words are those of the kernel module: a flow
+ * is a queue pair, a record is a held work request, a slot is a posted one.
+ *
+ * Locks, in the order in which they are taken:
+ *
+ *	riso_flow.build		from ibv_wr_start() to ibv_wr_complete() or _abort()
+ *	riso_cq.session		from ibv_start_poll() to ibv_end_poll()
+ *	riso_size_lock		the sizes of CQs
+ *	members.lock		page.c: the list of members, and their helper threads
+ *	riso_member.lock	a member with its flows, records, slots and CQs
+ *	riso_map.lock		see map.c
+ *
+ * The program holds the first two while it runs its own code. Under riso_member.lock
+ * the provider posts and polls, but nobody waits: neither for the kernel nor for the
+ * first two locks.
+ */
+#ifndef RISO_SHIM_H
+#define RISO_SHIM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+#include <infiniband/verbs.h>
+
+#include "chunk.h"
+#include "grant.h"
+#include "map.h"
+#include "rdma_isolate.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+enum {
+	/* Chunks of a flow that may be out, and completions that nobody sees. */
+	RISO_SLOTS = 32,
+	/* Work requests given to the provider at once. */
+	RISO_BATCH = 8,
+	/* Completions taken from the provider at once. */
+	RISO_POLL = 16,
+};
+
+/**
+ * struct riso_real - what the shim stands in front of
+ *
+ * The functions of libibverbs, by their names.
+ */
+struct riso_real {
+	struct ibv_context *(*open_device)(struct ibv_device *device);
+	struct ibv_context *(*import_device)(int cmd_fd);
+	int (*close_device)(struct ibv_context *context);
+	const char *(*get_device_name)(struct ibv_device *device);
+	int (*query_device)(struct ibv_context *context,
+			    struct ibv_device_attr *attr);
+	struct ibv_qp *(*create_qp)(struct ibv_pd *pd,
+				    struct ibv_qp_init_attr *attr);
+	int (*destroy_qp)(struct ibv_qp *qp);
+	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+	int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			struct ibv_qp_init_attr *init_attr);
+	struct ibv_qp_ex *(*qp_to_qp_ex)(struct ibv_qp *qp);
+	struct ibv_cq *(*create_cq)(struct ibv_context *context, int cqe,
+				    void *cq_context,
+				    struct ibv_comp_channel *channel,
+				    int comp_vector);
+	int (*resize_cq)(struct ibv_cq *cq, int cqe);
+	int (*destroy_cq)(struct ibv_cq *cq);
+};
+
+extern struct riso_real riso_real;
+
+/**
+ * struct riso_sys - what page.c asks of the system
+ */
+struct riso_sys {
+	int (*open)(const char *path, int flags, ...);
+	int (*ioctl)(int fd, unsigned long request, ...);
+	void *(*mmap)(void *addr, size_t len, int prot, int flags, int fd,
+		      off_t off);
+	int (*munmap)(void *addr, size_t len);
+	int (*close)(int fd);
+	uint64_t (*now)(void);
+	int (*create_thread)(pthread_t *thread, const pthread_attr_t *attr,
+			     void *(*fn)(void *arg), void *arg);
+};
+
+extern struct riso_sys riso_sys;
+
+TAILQ_HEAD(riso_flow_list, riso_flow);
+
+/**
+ * struct riso_book - what a member has done in one direction
+ * @posted: as riso_udir.posted
+ * @done: as riso_udir.done
+ * @debt: as riso_udir.debt
+ * @held: cost bytes that are held and not paid for
+ * @budget: grants
+ */
+struct riso_book {
+	uint64_t posted;
+	uint64_t done;
+	uint64_t debt;
+	uint64_t held;
+	struct riso_budget budget;
+};
+
+/**
+ * struct riso_member - this process on one device
+ * @list: in the list of members, under the lock of that
+ * @lock: protects what follows unless it says otherwise
+ * @refs: contexts; likewise
+ * @wake: wakes the helper; likewise
+ * @started: there is a helper; likewise
+ * @failed: there cannot be one, nothing has to wait; read without the lock
+ * @name: of the device
+ * @fd: the open file, -1 in a child
+ * @gone: nothing has to wait any more; read without the lock
+ * @kpage: the kernel's page
+ * @upage: the page for the kernel
+ * @book: by direction
+ * @slice: debt of sparse work requests
+ * @held: records held; read without the lock
+ * @busy: flows with something held, the next in turn first
+ * @num_busy: how many
+ * @waiting: something was held when it was unlocked last
+ * @retired: something has completed since it was last seen what may be posted
+ * @asked: the kernel knows that grants are wanted, by direction
+ * @seq: riso_kdir.seq as seen last
+ * @mode: riso_kpage.mode as seen last
+ * @round: of the helper
+ */
+struct riso_member {
+	TAILQ_ENTRY(riso_member) list;
+	pthread_mutex_t lock;
+	unsigned int refs;
+	pthread_cond_t wake;
+	bool started;
+	bool failed;
+	char name[64];
+	int fd;
+	bool gone;
+	const struct riso_kpage *kpage;
+	struct riso_upage *upage;
+	struct riso_book book[RISO_USER_DIRS];
+	struct riso_slice slice;
+	uint32_t held;
+	struct riso_flow_list busy;
+	uint32_t num_busy;
+	bool waiting;
+	bool retired;
+	bool asked[RISO_USER_DIRS];
+	uint32_t seq[RISO_USER_DIRS];
+	uint32_t mode;
+	uint32_t round;
+};
+
+/**
+ * struct riso_ctx - an open device of the program
+ * @m: this process on it
+ * @context: the program's context
+ * @ops: the provider's functions
+ * @create_qp_ex: of struct verbs_context
+ * @create_cq_ex: of struct verbs_context
+ * @alloc_parent_domain: of struct verbs_context
+ * @max_qp_wr: limit of the device
+ * @max_cqe: limit of the device
+ */
+struct riso_ctx {
+	struct riso_member *m;
+	struct ibv_context *context;
+	struct ibv_context_ops ops;
+	struct ibv_qp *(*create_qp_ex)(struct ibv_context *context,
+				       struct ibv_qp_init_attr_ex *attr);
+	struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *context,
+					  struct ibv_cq_init_attr_ex *attr);
+	struct ibv_pd *
+	(*alloc_parent_domain)(struct ibv_context *context,
+			       struct ibv_parent_domain_init_attr *attr);
+	int max_qp_wr;
+	int max_cqe;
+};
+
+enum {
+	RISO_SLOT_POSTED = 1,	/* not completed yet */
+	RISO_SLOT_SIGNALED = 2,	/* the provider was asked for a completion */
+	RISO_SLOT_ASKED = 4,	/* the program asked for one */
+	RISO_SLOT_LAST = 8,	/* last piece of its message */
+	RISO_SLOT_CHUNK = 16,	/* piece of a message that was cut */
+	RISO_SLOT_FETCH = 32,	/* takes one of max_rd_atomic */
+};
+
+/**
+ * struct riso_slot - a posted work request; its address is the wr_id
+ * @wr_id: the program's own
+ * @seq: number of the program's work request
+ * @cost: cost bytes
+ * @total: bytes of the whole message
+ * @flags: RISO_SLOT_*
+ * @dir: direction
+ */
+struct riso_slot {
+	uint64_t wr_id;
+	uint64_t seq;
+	uint64_t cost;
+	uint32_t total;
+	uint16_t flags;
+	uint16_t dir;
+};
+
+/**
+ * struct riso_slots - what a queue pair has posted
+ * @zombie: in &riso_cq.zombies when the queue pair is gone or was reset
+ * @flow: whose; NULL then
+ * @num: as many as the provider's send queue has entries
+ * @tail: the oldest that has not completed; the youngest is &riso_sq.slot
+ * @err_seq: the program's work request that failed last
+ * @failed_seq: the one that the provider did not take, and all behind is flushed
+ * @slot: the slots, on pages of their own, which are in the map of tags
+ */
+struct riso_slots {
+	LIST_ENTRY(riso_slots) zombie;
+	struct riso_flow *flow;
+	uint32_t num;
+	uint64_t tail;
+	uint64_t err_seq;
+	uint64_t failed_seq;
+	struct riso_slot *slot;
+};
+
+LIST_HEAD(riso_zombies, riso_slots);
+
+/**
+ * struct riso_soft - a completion that waits for the program
+ * @wc: as the program will see it
+ * @flow: the flow that it makes room in, if any
+ * @seq: number of the program's work request
+ * @ts: what only extended CQs tell
+ * @wallclock: likewise
+ * @tm: likewise
+ * @flow_tag: likewise
+ * @cvlan: likewise
+ */
+struct riso_soft {
+	struct ibv_wc wc;
+	struct riso_flow *flow;
+	uint64_t seq;
+	uint64_t ts;
+	uint64_t wallclock;
+	struct ibv_wc_tm_info tm;
+	uint32_t flow_tag;
+	uint16_t cvlan;
+};
+
+/**
+ * struct riso_cq - what is known of a CQ
+ * @zombies: slots of queue pairs that are gone
+ * @ctx: its context
+ * @cq: the CQ
+ * @real: the provider's functions, if it is an extended one
+ * @ex: it is an extended one
+ * @asked: entries that the program asked for; under riso_size_lock
+ * @reserved: entries for the chunks of flows; likewise
+ * @flows: flows that complete here
+ * @tagged: of those, the ones that may have posted with a tag
+ * @used: something was posted with a tag once
+ * @active: completions may have to be translated; read without the lock
+ * @notify: the program has armed it once
+ * @armed: the program has armed it, and has not polled since
+ * @unseen: how often the helper has looked since the program polled
+ * @round: of the helper that looked last
+ * @soft: ring of completions that wait
+ * @soft_num: size of the ring
+ * @soft_head: next one for the program
+ * @soft_tail: next free one
+ * @session: held from start_poll to end_poll
+ * @snap: the completion shown is @cur, not the provider's; under @session
+ * @cur: the completion shown; under @session
+ */
+struct riso_cq {
+	struct riso_zombies zombies;
+	struct riso_ctx *ctx;
+	struct ibv_cq *cq;
+	struct ibv_cq_ex real;
+	bool ex;
+	int asked;
+	int reserved;
+	uint32_t flows;
+	uint32_t tagged;
+	bool used;
+	bool active;
+	bool notify;
+	bool armed;
+	uint32_t unseen;
+	uint32_t round;
+	struct riso_soft *soft;
+	uint32_t soft_num;
+	uint32_t soft_head;
+	uint32_t soft_tail;
+	pthread_mutex_t session;
+	bool snap;
+	struct riso_soft cur;
+};
+
+/**
+ * struct riso_rec - a copied work request
+ * @wr: the work request, with wr_id and flags of the program
+ * @seq: its number
+ * @queued_ns: when the program posted it
+ * @cost: cost bytes that are not posted yet
+ * @len: bytes of the message
+ * @refused: the provider does not take it, it is empty now
+ * @sge: its elements; inline data follow the first
+ */
+struct riso_rec {
+	struct ibv_send_wr wr;
+	uint64_t seq;
+	uint64_t queued_ns;
+	uint64_t cost;
+	uint32_t len;
+	bool refused;
+	struct ibv_sge sge[];
+};
+
+/**
+ * struct riso_sq - how far a flow has come; copied to undo what was not posted
+ * @head: the record to go next
+ * @cur: how much of it has gone
+ * @paid: what was paid for its next piece already
+ * @slot: the slot to be taken next
+ * @signaled: posted with a completion
+ * @hidden: of those, the ones that the program did not ask for
+ * @chunks: pieces of messages that were cut
+ * @fetches: READs and atomics
+ * @silent: posted since the last one with a completion
+ * @quiet: cost bytes of these
+ * @cost: cost bytes
+ *
+ * From @signaled on: of what is posted and not known to be complete.
+ */
+struct riso_sq {
+	uint64_t head;
+	struct riso_cursor cur;
+	uint64_t paid;
+	uint64_t slot;
+	uint32_t signaled;
+	uint32_t hidden;
+	uint32_t chunks;
+	uint32_t fetches;
+	uint32_t silent;
+	uint64_t quiet;
+	uint64_t cost;
+};
+
+/**
+ * struct riso_build - work requests between ibv_wr_start() and ibv_wr_complete()
+ * @lock: held in between
+ * @direct: they go straight to the provider
+ * @num: how many, behind the records that are held
+ * @err: the first that was wrong
+ */
+struct riso_build {
+	pthread_mutex_t lock;
+	bool direct;
+	uint32_t num;
+	int err;
+};
+
+/**
+ * struct riso_flow - the traffic of a queue pair
+ * @busy: in &riso_member.busy while something is held
+ * @ctx: its context
+ * @cq: its send CQ
+ * @qp: the queue pair
+ * @real: the provider's functions for ibv_wr_*, if it has them
+ * @ex: it has them
+ * @pass: calls go straight to the provider; read without the lock
+ * @sig_all: the program wants a completion of everything
+ * @tagged: counted in &riso_cq.tagged
+ * @alone: the kernel does not know the queue pair
+ * @class_wish: what the program asks for, or RISO_CLASS_BY_RULE
+ * @class_id: the class in force
+ * @classes: riso_kpage.classes when it was asked for; read without the lock
+ * @stopped: nothing may be posted, the queue pair is being reset
+ * @flush: the queue pair is in error, everything held goes out
+ * @depth: work requests that the program may have
+ * @max_sge: elements of each
+ * @max_inline: inline bytes of each
+ * @mtu: path MTU
+ * @max_rd_atomic: of the queue pair
+ * @accepted: work requests of the program so far
+ * @finished: of those, the ones whose completion it has seen
+ * @fresh: number of the first one that can still be refused to its caller
+ * @full: what goes next waits for room, not for a grant
+ * @refused: error of the provider for the record at the head
+ * @progress_ns: when something was posted last
+ * @sq: how far it has come
+ * @tail: behind the last record
+ * @stride: size of a record
+ * @recs: ring of records
+ * @sge: room for the elements of a batch
+ * @slots: what is posted
+ * @build: see there
+ */
+struct riso_flow {
+	TAILQ_ENTRY(riso_flow) busy;
+	struct riso_ctx *ctx;
+	struct riso_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_qp_ex real;
+	bool ex;
+	bool pass;
+	bool sig_all;
+	bool tagged;
+	bool alone;
+	uint32_t class_wish;
+	uint32_t class_id;
+	uint32_t classes;
+	bool stopped;
+	bool flush;
+	uint32_t depth;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	uint32_t mtu;
+	uint32_t max_rd_atomic;
+	uint64_t accepted;
+	uint64_t finished;
+	uint64_t fresh;
+	bool full;
+	int refused;
+	uint64_t progress_ns;
+	struct riso_sq sq;
+	uint64_t tail;
+	uint32_t stride;
+	void *recs;
+	struct ibv_sge *sge;
+	struct riso_slots *slots;
+	struct riso_build build;
+};
+
+/* ops.c: contexts, queue pairs and CQs of the program. */
+extern struct riso_map riso_ctxs, riso_flows, riso_cqs;
+extern pthread_mutex_t riso_size_lock;
+
+struct ibv_context *riso_open_device(struct ibv_device *device);
+struct ibv_context *riso_import_device(int cmd_fd);
+int riso_close_device(struct ibv_context *context);
+struct ibv_qp *riso_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+int riso_destroy_qp(struct ibv_qp *qp);
+int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int riso_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		  struct ibv_qp_init_attr *init_attr);
+struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
+			      void *cq_context,
+			      struct ibv_comp_channel *channel,
+			      int comp_vector);
+int riso_resize_cq(struct ibv_cq *cq, int cqe);
+int riso_destroy_cq(struct ibv_cq *cq);
+int riso_set_class(struct ibv_qp *qp, uint32_t class_id);
+void riso_flow_ask(struct riso_flow *f);
+void riso_flows_forked(void);
+void riso_maps_lock(void);
+void riso_maps_unlock(void);
+
+/* queue.c: records, and posting them. */
+int riso_queue_alloc(struct riso_flow *f, uint32_t sq_entries);
+void riso_queue_free(struct riso_flow *f);
+struct riso_slots *riso_slots_alloc(struct riso_flow *f, uint32_t num);
+void riso_slots_free(struct riso_slots *s);
+void riso_queue_rewind(struct riso_flow *f);
+struct riso_rec *riso_queue_stage(struct riso_flow *f, uint32_t n);
+int riso_queue_copy(struct riso_flow *f, struct riso_rec *rec,
+		    const struct ibv_send_wr *wr);
+void riso_queue_inline(struct riso_rec *rec);
+int riso_queue_inline_add(const struct riso_flow *f, struct riso_rec *rec,
+			  const void *data, size_t len);
+int riso_queue_publish(struct riso_flow *f, uint32_t num);
+void riso_queue_drop(struct riso_flow *f);
+void riso_queue_pass(struct riso_flow *f);
+void riso_queue_drive(struct riso_member *m);
+int riso_queue_post(struct riso_flow *f, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad_wr);
+int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
+		    struct ibv_mw_bind *bind);
+
+/* comp.c: completions. */
+extern struct riso_map riso_tags;
+
+int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc);
+int riso_comp_arm(struct riso_cq *c, int solicited_only);
+bool riso_comp_translate(struct riso_soft *e);
+void riso_comp_reap(struct riso_cq *c);
+void riso_comp_pop(struct riso_cq *c, struct riso_soft *e);
+bool riso_comp_push(struct riso_cq *c, const struct riso_soft *e);
+int riso_comp_attach(struct riso_flow *f);
+void riso_comp_detach(struct riso_flow *f);
+void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s);
+void riso_comp_purge(struct riso_cq *c, uint32_t qp_num,
+		     const struct riso_flow *f);
+void riso_comp_bury(struct riso_cq *c);
+void riso_comp_update(struct riso_cq *c);
+void riso_comp_tag(struct riso_flow *f, bool tagged);
+
+/* cqex.c: extended CQs. */
+void riso_cqex_swap(struct riso_cq *c, struct ibv_cq_ex *cq);
+void riso_cqex_reap(struct riso_cq *c, uint32_t max);
+
+/* wr.c: the ibv_wr_* functions. */
+void riso_wr_swap(struct riso_flow *f, struct ibv_qp_ex *qp);
+
+/* page.c: the file, its pages, and the helper threads. */
+struct riso_member *riso_member_get(const char *name);
+void riso_member_put(struct riso_member *m);
+int riso_member_register(struct riso_member *m, uint32_t qpn, uint32_t *class_id);
+void riso_member_take(struct riso_member *m, uint64_t now);
+void riso_member_publish(struct riso_member *m);
+void riso_member_unlock(struct riso_member *m);
+bool riso_member_open(const struct riso_member *m);
+bool riso_member_news(const struct riso_member *m);
+void riso_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static inline uint64_t riso_queue_len(const struct riso_flow *f)
+{
+	return f->tail - f->sq.head;
+}
+
+/**
+ * riso_comp_seen - the program has polled
+ * @c: the CQ; its member is locked
+ */
+static inline void riso_comp_seen(struct riso_cq *c)
+{
+	c->armed = false;
+	c->unseen = 0;
+}
+
+/**
+ * riso_flow_refresh - ask for the class again if it may have changed
+ * @f: the flow; nothing is locked
+ */
+static inline void riso_flow_refresh(struct riso_flow *f)
+{
+	if (__atomic_load_n(&f->ctx->m->kpage->classes, __ATOMIC_RELAXED) !=
+	    __atomic_load_n(&f->classes, __ATOMIC_RELAXED))
+		riso_flow_ask(f);
+}
+
+#endif /* RISO_SHIM_H */

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The functions of ibv_wr_start() to ibv_wr_complete().
+ *
+ * On a governed queue pair they write records behind those that are held, which
+ * ibv_wr_complete() makes a part of the queue; from there on it is as if they had
+ * been posted with ibv_post_send(). Otherwise the provider's own functions are called.
+ *
+ * Lock: riso_build.lock is held from start to complete or abort, as providers hold one
+ * of their own, so nobody else writes there.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "shim.h"
+
+static struct riso_flow *find(struct ibv_qp_ex *qp)
+{
+	return riso_map_find(&riso_flows, qp);
+}
+
+static void wr_start(struct ibv_qp_ex *qp)
+{
+	struct riso_flow *f = find(qp);
+	struct riso_member *m = f->ctx->m;
+
+	riso_flow_refresh(f);
+	pthread_mutex_lock(&f->build.lock);
+	f->build.direct = __atomic_load_n(&f->pass, __ATOMIC_ACQUIRE);
+	if (f->build.direct) {
+		f->real.wr_start(qp);
+		return;
+	}
+	f->build.num = 0;
+	f->build.err = 0;
+	pthread_mutex_lock(&m->lock);
+	riso_queue_rewind(f);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static int wr_complete(struct ibv_qp_ex *qp)
+{
+	struct riso_flow *f = find(qp);
+	struct riso_member *m = f->ctx->m;
+	int err;
+
+	if (f->build.direct) {
+		err = f->real.wr_complete(qp);
+		goto unlock;
+	}
+	err = f->build.err;
+	if (!err) {
+		pthread_mutex_lock(&m->lock);
+		err = riso_queue_publish(f, f->build.num);
+		riso_member_unlock(m);
+	}
+unlock:
+	pthread_mutex_unlock(&f->build.lock);
+	return err;
+}
+
+static void wr_abort(struct ibv_qp_ex *qp)
+{
+	struct riso_flow *f = find(qp);
+
+	if (f->build.direct)
+		f->real.wr_abort(qp);
+	pthread_mutex_unlock(&f->build.lock);
+}
+
+/* Begin a record; without a flow's room it is only noted that there was none. */
+static void stage(struct riso_flow *f, struct ibv_qp_ex *qp,
+		  struct ibv_send_wr *wr)
+{
+	struct riso_rec *rec;
+	int err;
+
+	if (f->build.err)
+		return;
+	wr->wr_id = qp->wr_id;
+	wr->send_flags = qp->wr_flags & ~IBV_SEND_INLINE;
+	rec = riso_queue_stage(f, f->build.num);
+	err = rec ? riso_queue_copy(f, rec, wr) : ENOMEM;
+	if (err)
+		f->build.err = err;
+	else
+		f->build.num++;
+}
+
+/*
+ * For the provider's function: the completion that the program asked for when it
+ * created the queue pair, of which the provider was not told. Returns the flags to be
+ * restored.
+ */
+static unsigned int signal_all(const struct riso_flow *f, struct ibv_qp_ex *qp)
+{
+	unsigned int flags = qp->wr_flags;
+
+	if (f->sig_all)
+		qp->wr_flags |= IBV_SEND_SIGNALED;
+	return flags;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,
+			      uint64_t compare, uint64_t swap)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+		.wr.atomic.remote_addr = addr,
+		.wr.atomic.rkey = rkey,
+		.wr.atomic.compare_add = compare,
+		.wr.atomic.swap = swap,
+	};
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_atomic_cmp_swp(qp, rkey, addr, compare, swap);
+	qp->wr_flags = flags;
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
+				uint64_t addr, uint64_t add)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.wr.atomic.remote_addr = addr,
+		.wr.atomic.rkey = rkey,
+		.wr.atomic.compare_add = add,
+	};
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_atomic_fetch_add(qp, rkey, addr, add);
+	qp->wr_flags = flags;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw.mw = mw,
+		.bind_mw.rkey = rkey,
+		.bind_mw.bind_info = *info,
+	};
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_bind_mw(qp, mw, rkey, info);
+	qp->wr_flags = flags;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_LOCAL_INV,
+		.invalidate_rkey = rkey,
+	};
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_local_inv(qp, rkey);
+	qp->wr_flags = flags;
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_READ,
+		.wr.rdma.remote_addr = addr,
+		.wr.rdma.rkey = rkey,
+	};
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_rdma_read(qp, rkey, addr);
+	qp->wr_flags = flags;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma.remote_addr = addr,
+		.wr.rdma.rkey = rkey,
+	};
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_rdma_write(qp, rkey, addr);
+	qp->wr_flags = flags;
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,
+			      __be32 imm_data)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.imm_data = imm_data,
+		.wr.rdma.remote_addr = addr,
+		.wr.rdma.rkey = rkey,
+	};
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_rdma_write_imm(qp, rkey, addr, imm_data);
+	qp->wr_flags = flags;
+}
+
+static void wr_send(struct ibv_qp_ex *qp)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_send(qp);
+	qp->wr_flags = flags;
+}
+
+static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm_data)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = imm_data,
+	};
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_send_imm(qp, imm_data);
+	qp->wr_flags = flags;
+}
+
+static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t rkey)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_SEND_WITH_INV,
+		.invalidate_rkey = rkey,
+	};
+	struct riso_flow *f = find(qp);
+	unsigned int flags;
+
+	if (!f->build.direct) {
+		stage(f, qp, &wr);
+		return;
+	}
+	flags = signal_all(f, qp);
+	f->real.wr_send_inv(qp, rkey);
+	qp->wr_flags = flags;
+}
+
+/* The record that was begun last; its data come after its kind. */
+static struct riso_rec *last_rec(struct riso_flow *f)
+{
+	if (f->build.err || !f->build.num)
+		return NULL;
+	return riso_queue_stage(f, f->build.num - 1);
+}
+
+static void set_sges(struct riso_flow *f, size_t num, const struct ibv_sge *sge)
+{
+	struct riso_rec *rec = last_rec(f);
+	struct ibv_send_wr wr;
+
+	if (!rec)
+		return;
+	wr = rec->wr;
+	wr.sg_list = (struct ibv_sge *)sge;
+	wr.num_sge = num > f->max_sge ? -1 : (int)num;
+	f->build.err = riso_queue_copy(f, rec, &wr);
+}
+
+static void set_inline(struct riso_flow *f, size_t num,
+		       const struct ibv_data_buf *buf)
+{
+	struct riso_rec *rec = last_rec(f);
+	size_t i;
+
+	if (!rec)
+		return;
+	riso_queue_inline(rec);
+	for (i = 0; i < num && !f->build.err; i++)
+		f->build.err = riso_queue_inline_add(f, rec, buf[i].addr,
+						     buf[i].length);
+}
+
+static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
+		       uint32_t length)
+{
+	struct riso_flow *f = find(qp);
+	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+
+	if (f->build.direct)
+		f->real.wr_set_sge(qp, lkey, addr, length);
+	else
+		set_sges(f, 1, &sge);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge,
+			    const struct ibv_sge *sg_list)
+{
+	struct riso_flow *f = find(qp);
+
+	if (f->build.direct)
+		f->real.wr_set_sge_list(qp, num_sge, sg_list);
+	else
+		set_sges(f, num_sge, sg_list);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
+{
+	struct riso_flow *f = find(qp);
+	struct ibv_data_buf buf = { .addr = addr, .length = length };
+
+	if (f->build.direct)
+		f->real.wr_set_inline_data(qp, addr, length);
+	else
+		set_inline(f, 1, &buf);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
+				    const struct ibv_data_buf *buf_list)
+{
+	struct riso_flow *f = find(qp);
+
+	if (f->build.direct)
+		f->real.wr_set_inline_data_list(qp, num_buf, buf_list);
+	else
+		set_inline(f, num_buf, buf_list);
+}
+
+/**
+ * riso_wr_swap - put our functions in front of those the provider has
+ * @f: a flow, which is in the map already
+ * @qp: its queue pair
+ */
+void riso_wr_swap(struct riso_flow *f, struct ibv_qp_ex *qp)
+{
+	f->real = *qp;
+	if (qp->wr_atomic_cmp_swp)
+		qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	if (qp->wr_atomic_fetch_add)
+		qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	if (qp->wr_bind_mw)
+		qp->wr_bind_mw = wr_bind_mw;
+	if (qp->wr_local_inv)
+		qp->wr_local_inv = wr_local_inv;
+	if (qp->wr_rdma_read)
+		qp->wr_rdma_read = wr_rdma_read;
+	if (qp->wr_rdma_write)
+		qp->wr_rdma_write = wr_rdma_write;
+	if (qp->wr_rdma_write_imm)
+		qp->wr_rdma_write_imm = wr_rdma_write_imm;
+	if (qp->wr_send)
+		qp->wr_send = wr_send;
+	if (qp->wr_send_imm)
+		qp->wr_send_imm = wr_send_imm;
+	if (qp->wr_send_inv)
+		qp->wr_send_inv = wr_send_inv;
+	if (qp->wr_set_sge)
+		qp->wr_set_sge = wr_set_sge;
+	if (qp->wr_set_sge_list)
+		qp->wr_set_sge_list = wr_set_sge_list;
+	if (qp->wr_set_inline_data)
+		qp->wr_set_inline_data = wr_set_inline_data;
+	if (qp->wr_set_inline_data_list)
+		qp->wr_set_inline_data_list = wr_set_inline_data_list;
+	if (qp->wr_start)
+		qp->wr_start = wr_start;
+	if (qp->wr_complete)
+		qp->wr_complete = wr_complete;
+	if (qp->wr_abort)
+		qp->wr_abort = wr_abort;
+}

@@ -1,0 +1,2445 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The verbs shim between a program and a provider that exist here only: the provider
+ * keeps its queues in memory, carries out what it is told to, in order, and is as
+ * strict as a device about its depths; the kernel's page is written by the tests.
+ *
+ * The helper threads are created for the tests that are about them. In others each is
+ * called at the end, when it has nothing to do but to free the member.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shim.h"
+
+enum {
+	KB = 1024,
+	MB = 1024 * KB,
+	MTU = 1024,
+	CHUNK = 4 * KB,
+	HEADER = 58,
+	LARGEST = 3 * MB + 7,
+	DEPTH = 16,
+	SGES = 4,
+	INLINE = 128,
+	FAKE_SQ = 4096,
+	FAKE_CQ = 4096,
+	MSEC = 1000000,
+};
+
+/* A work request in the provider's send queue. */
+struct fake_wr {
+	struct ibv_send_wr wr;
+	struct ibv_sge sge[SGES];
+	uint8_t data[INLINE];
+};
+
+struct fake_qp {
+	struct ibv_qp_ex ex;
+	struct ibv_qp_init_attr init;
+	struct fake_wr sq[FAKE_SQ];
+	uint32_t posted, run, freed, depth;
+	uint32_t doorbells;
+	uint32_t fail_at;	/* number of the work request that fails */
+	bool err;
+	int refuse;		/* error of the next post */
+	bool refuse_len;	/* of those with a length only */
+	struct ibv_send_wr built[FAKE_SQ];
+	uint32_t num_built;
+};
+
+struct fake_cqe {
+	struct ibv_wc wc;
+	struct fake_qp *qp;
+	uint32_t pos;
+};
+
+struct fake_cq {
+	struct ibv_cq_ex cq;
+	struct fake_cqe ring[FAKE_CQ];
+	uint32_t head, tail, most;
+	bool open, overflow;
+	bool armed;
+	uint32_t events;
+};
+
+static struct {
+	struct verbs_context v;
+	struct ibv_device device;
+	pthread_mutex_t lock;
+	int max_qp_wr, max_cqe, no_resize;
+	uint32_t next_qpn;
+	uint64_t now;
+	int clocks;
+	union {
+		struct riso_kpage k;
+		char kroom[4096];
+	};
+	union {
+		struct riso_upage u;
+		char uroom[4096];
+	};
+	uint32_t class_id;
+	int open_err, attach_err, register_err;
+	int opened, closed, waits;
+	uint64_t granted[RISO_USER_DIRS];
+	uint32_t timeout;	/* of the last wait that had one */
+	void *(*helper)(void *arg);
+	void *helps[4];		/* members with a helper that is run by hand */
+	uint32_t helpers;
+	bool run_helper;
+	size_t least_stack;
+	int thread_err;
+} fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct ibv_context *ctx;
+static uint8_t *local, *remote;
+
+/* The provider. */
+
+static uint32_t fake_len(const struct ibv_send_wr *wr)
+{
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		len += wr->sg_list[i].length;
+	return len;
+}
+
+static int fake_post_one(struct fake_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct fake_wr *w = &qp->sq[qp->posted % FAKE_SQ];
+	uint8_t *data = w->data;
+	int i;
+
+	if (qp->refuse && (!qp->refuse_len || fake_len(wr)))
+		return qp->refuse;
+	if (qp->posted - qp->freed >= qp->depth)
+		return ENOMEM;
+	if (wr->num_sge > SGES)
+		return EINVAL;
+	w->wr = *wr;
+	w->wr.sg_list = w->sge;
+	for (i = 0; i < wr->num_sge; i++) {
+		w->sge[i] = wr->sg_list[i];
+		if (!(wr->send_flags & IBV_SEND_INLINE))
+			continue;
+		assert_true(data + w->sge[i].length <= w->data + INLINE);
+		memcpy(data, (void *)(uintptr_t)w->sge[i].addr, w->sge[i].length);
+		w->sge[i].addr = (uintptr_t)data;
+		data += w->sge[i].length;
+	}
+	qp->posted++;
+	return 0;
+}
+
+static int fake_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+			  struct ibv_send_wr **bad_wr)
+{
+	struct fake_qp *qp = (struct fake_qp *)ibqp;
+	int err = 0;
+
+	pthread_mutex_lock(&fake.lock);
+	qp->doorbells++;
+	for (; wr; wr = wr->next) {
+		err = fake_post_one(qp, wr);
+		if (err) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return err;
+}
+
+static void fake_cqe(struct fake_qp *qp, uint32_t pos, enum ibv_wc_status status)
+{
+	struct fake_cq *cq = (struct fake_cq *)qp->ex.qp_base.send_cq;
+	const struct ibv_send_wr *wr = &qp->sq[pos % FAKE_SQ].wr;
+	struct fake_cqe *e = &cq->ring[cq->tail++ % FAKE_CQ];
+
+	memset(e, 0, sizeof(*e));
+	e->wc.wr_id = wr->wr_id;
+	e->wc.status = status;
+	e->wc.opcode = wr->opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ :
+		       wr->opcode == IBV_WR_SEND ? IBV_WC_SEND : IBV_WC_RDMA_WRITE;
+	if (status != IBV_WC_SUCCESS)
+		e->wc.opcode = 0xee;
+	e->wc.byte_len = fake_len(wr);
+	e->wc.qp_num = qp->ex.qp_base.qp_num;
+	e->qp = qp;
+	e->pos = pos;
+	cq->events += cq->armed;
+	cq->armed = false;
+	if (cq->tail - cq->head > cq->most)
+		cq->most = cq->tail - cq->head;
+	if (cq->tail - cq->head > (uint32_t)cq->cq.cqe)
+		cq->overflow = true;
+}
+
+static void fake_carry_out(const struct ibv_send_wr *wr)
+{
+	uint8_t *at = (uint8_t *)(uintptr_t)wr->wr.rdma.remote_addr;
+	int i;
+
+	if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_READ)
+		return;
+	for (i = 0; i < wr->num_sge; i++) {
+		void *mem = (void *)(uintptr_t)wr->sg_list[i].addr;
+
+		if (wr->opcode == IBV_WR_RDMA_READ)
+			memcpy(mem, at, wr->sg_list[i].length);
+		else
+			memcpy(at, mem, wr->sg_list[i].length);
+		at += wr->sg_list[i].length;
+	}
+}
+
+/* Carry out up to @num work requests. */
+static uint32_t fake_run(struct fake_qp *qp, uint32_t num)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&fake.lock);
+	for (n = 0; n < num && qp->run != qp->posted; n++) {
+		const struct ibv_send_wr *wr = &qp->sq[qp->run % FAKE_SQ].wr;
+
+		if (qp->err) {
+			fake_cqe(qp, qp->run, IBV_WC_WR_FLUSH_ERR);
+		} else if (qp->run == qp->fail_at) {
+			fake_cqe(qp, qp->run, IBV_WC_REM_ACCESS_ERR);
+			qp->err = true;
+		} else {
+			fake_carry_out(wr);
+			if ((wr->send_flags & IBV_SEND_SIGNALED) ||
+			    qp->init.sq_sig_all)
+				fake_cqe(qp, qp->run, IBV_WC_SUCCESS);
+		}
+		qp->run++;
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return n;
+}
+
+static void fake_pop(struct fake_cq *cq, struct ibv_wc *wc)
+{
+	struct fake_cqe *e = &cq->ring[cq->head++ % FAKE_CQ];
+
+	*wc = e->wc;
+	if (e->qp)
+		e->qp->freed = e->pos + 1;
+}
+
+static int fake_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibcq;
+	int n;
+
+	pthread_mutex_lock(&fake.lock);
+	for (n = 0; n < num && cq->head != cq->tail; n++)
+		fake_pop(cq, &wc[n]);
+	pthread_mutex_unlock(&fake.lock);
+	return n;
+}
+
+/* What was not polled yet raises an event at once. */
+static int fake_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibcq;
+
+	(void)solicited_only;
+	pthread_mutex_lock(&fake.lock);
+	cq->armed = cq->head == cq->tail;
+	cq->events += !cq->armed;
+	pthread_mutex_unlock(&fake.lock);
+	return 0;
+}
+
+static int fake_next_poll(struct ibv_cq_ex *ibcq)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibcq;
+	struct ibv_wc wc;
+	int ret = ENOENT;
+
+	pthread_mutex_lock(&fake.lock);
+	assert_true(cq->open);
+	if (cq->head != cq->tail) {
+		fake_pop(cq, &wc);
+		cq->cq.wr_id = wc.wr_id;
+		cq->cq.status = wc.status;
+		ret = 0;
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return ret;
+}
+
+static int fake_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibcq;
+	int err;
+
+	(void)attr;
+	assert_false(cq->open);
+	cq->open = true;
+	err = fake_next_poll(ibcq);
+	if (err)
+		cq->open = false;
+	return err;
+}
+
+static void fake_end_poll(struct ibv_cq_ex *ibcq)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibcq;
+
+	assert_true(cq->open);
+	cq->open = false;
+}
+
+static const struct ibv_wc *fake_shown(struct ibv_cq_ex *ibcq)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibcq;
+
+	return &cq->ring[(cq->head - 1) % FAKE_CQ].wc;
+}
+
+static enum ibv_wc_opcode fake_read_opcode(struct ibv_cq_ex *cq)
+{
+	return fake_shown(cq)->opcode;
+}
+
+static uint32_t fake_read_vendor_err(struct ibv_cq_ex *cq)
+{
+	return fake_shown(cq)->vendor_err;
+}
+
+static uint32_t fake_read_byte_len(struct ibv_cq_ex *cq)
+{
+	return fake_shown(cq)->byte_len;
+}
+
+/* The provider's own ibv_wr_*: as many as the tests use. */
+
+static void fake_wr_start(struct ibv_qp_ex *ex)
+{
+	((struct fake_qp *)ex)->num_built = 0;
+}
+
+static struct ibv_send_wr *fake_build(struct ibv_qp_ex *ex, int opcode)
+{
+	struct fake_qp *qp = (struct fake_qp *)ex;
+	struct ibv_send_wr *wr = &qp->built[qp->num_built++];
+
+	memset(wr, 0, sizeof(*wr));
+	wr->wr_id = ex->wr_id;
+	wr->send_flags = ex->wr_flags;
+	wr->opcode = opcode;
+	return wr;
+}
+
+static void fake_wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr)
+{
+	struct ibv_send_wr *wr = fake_build(ex, IBV_WR_RDMA_WRITE);
+
+	wr->wr.rdma.remote_addr = addr;
+	wr->wr.rdma.rkey = rkey;
+}
+
+static void fake_wr_send(struct ibv_qp_ex *ex)
+{
+	fake_build(ex, IBV_WR_SEND);
+}
+
+static void fake_wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
+			    uint32_t length)
+{
+	(void)ex;
+	(void)lkey;
+	(void)addr;
+	(void)length;
+}
+
+static void fake_wr_set_sge_list(struct ibv_qp_ex *ex, size_t num,
+				 const struct ibv_sge *sge)
+{
+	(void)ex;
+	(void)num;
+	(void)sge;
+}
+
+static void fake_wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t len)
+{
+	(void)ex;
+	(void)addr;
+	(void)len;
+}
+
+static void fake_wr_set_inline_list(struct ibv_qp_ex *ex, size_t num,
+				    const struct ibv_data_buf *buf)
+{
+	(void)ex;
+	(void)num;
+	(void)buf;
+}
+
+static int fake_wr_complete(struct ibv_qp_ex *ex)
+{
+	struct fake_qp *qp = (struct fake_qp *)ex;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < qp->num_built && !err; i++)
+		err = fake_post_one(qp, &qp->built[i]);
+	return err;
+}
+
+static void fake_wr_abort(struct ibv_qp_ex *ex)
+{
+	((struct fake_qp *)ex)->num_built = 0;
+}
+
+static struct fake_qp *fake_new_qp(struct ibv_qp_init_attr *attr)
+{
+	struct fake_qp *qp;
+
+	if ((int)attr->cap.max_send_wr > fake.max_qp_wr) {
+		errno = EINVAL;
+		return NULL;
+	}
+	qp = calloc(1, sizeof(*qp));
+	qp->ex.qp_base.context = ctx;
+	qp->ex.qp_base.send_cq = attr->send_cq;
+	qp->ex.qp_base.recv_cq = attr->recv_cq;
+	qp->ex.qp_base.qp_type = attr->qp_type;
+	qp->ex.qp_base.qp_num = fake.next_qpn++;
+	qp->init = *attr;
+	qp->depth = attr->cap.max_send_wr;
+	qp->fail_at = UINT32_MAX;
+	return qp;
+}
+
+static struct ibv_qp *fake_create_qp(struct ibv_pd *pd,
+				     struct ibv_qp_init_attr *attr)
+{
+	struct fake_qp *qp = fake_new_qp(attr);
+
+	(void)pd;
+	return qp ? &qp->ex.qp_base : NULL;
+}
+
+static struct ibv_qp *fake_create_qp_ex(struct ibv_context *context,
+					struct ibv_qp_init_attr_ex *attr)
+{
+	struct fake_qp *qp = fake_new_qp((struct ibv_qp_init_attr *)attr);
+
+	(void)context;
+	if (!qp)
+		return NULL;
+	qp->ex.wr_start = fake_wr_start;
+	qp->ex.wr_rdma_write = fake_wr_rdma_write;
+	qp->ex.wr_send = fake_wr_send;
+	qp->ex.wr_set_sge = fake_wr_set_sge;
+	qp->ex.wr_set_sge_list = fake_wr_set_sge_list;
+	qp->ex.wr_set_inline_data = fake_wr_set_inline_data;
+	qp->ex.wr_set_inline_data_list = fake_wr_set_inline_list;
+	qp->ex.wr_complete = fake_wr_complete;
+	qp->ex.wr_abort = fake_wr_abort;
+	return &qp->ex.qp_base;
+}
+
+static int fake_destroy_qp(struct ibv_qp *qp)
+{
+	struct fake_cq *cq = (struct fake_cq *)qp->send_cq;
+	uint32_t i;
+
+	for (i = cq->head; i != cq->tail; i++)
+		if (cq->ring[i % FAKE_CQ].qp == (struct fake_qp *)qp)
+			cq->ring[i % FAKE_CQ].qp = NULL;
+	free(qp);
+	return 0;
+}
+
+static int fake_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct fake_qp *qp = (struct fake_qp *)ibqp;
+
+	if (!(mask & IBV_QP_STATE))
+		return 0;
+	pthread_mutex_lock(&fake.lock);
+	if (attr->qp_state == IBV_QPS_ERR)
+		qp->err = true;
+	if (attr->qp_state == IBV_QPS_RESET) {
+		qp->err = false;
+		qp->run = qp->posted;
+		qp->freed = qp->posted;
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return 0;
+}
+
+static int fake_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+			 struct ibv_qp_init_attr *init)
+{
+	struct fake_qp *qp = (struct fake_qp *)ibqp;
+
+	(void)mask;
+	*init = qp->init;
+	attr->cap = qp->init.cap;
+	return 0;
+}
+
+static struct ibv_qp_ex *fake_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	struct ibv_qp_ex *ex = (struct ibv_qp_ex *)qp;
+
+	return ex->wr_start ? ex : NULL;
+}
+
+static struct ibv_cq *fake_create_cq(struct ibv_context *context, int cqe,
+				     void *cq_context,
+				     struct ibv_comp_channel *channel, int vector)
+{
+	struct fake_cq *cq;
+
+	(void)cq_context;
+	(void)channel;
+	(void)vector;
+	if (cqe > fake.max_cqe)
+		return NULL;
+	cq = calloc(1, sizeof(*cq));
+	cq->cq.context = context;
+	cq->cq.cqe = cqe;
+	return ibv_cq_ex_to_cq(&cq->cq);
+}
+
+static struct ibv_cq_ex *fake_create_cq_ex(struct ibv_context *context,
+					   struct ibv_cq_init_attr_ex *attr)
+{
+	struct fake_cq *cq;
+
+	assert_false(attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	cq = (struct fake_cq *)fake_create_cq(context, attr->cqe, NULL, NULL, 0);
+	cq->cq.start_poll = fake_start_poll;
+	cq->cq.next_poll = fake_next_poll;
+	cq->cq.end_poll = fake_end_poll;
+	cq->cq.read_opcode = fake_read_opcode;
+	cq->cq.read_vendor_err = fake_read_vendor_err;
+	cq->cq.read_byte_len = fake_read_byte_len;
+	return &cq->cq;
+}
+
+static int fake_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	if (fake.no_resize || cqe > fake.max_cqe)
+		return EINVAL;
+	cq->cqe = cqe;
+	return 0;
+}
+
+static int fake_destroy_cq(struct ibv_cq *cq)
+{
+	free(cq);
+	return 0;
+}
+
+static struct ibv_context *fake_open_device(struct ibv_device *device)
+{
+	memset(&fake.v, 0, sizeof(fake.v));
+	fake.v.sz = sizeof(fake.v);
+	fake.v.create_qp_ex = fake_create_qp_ex;
+	fake.v.create_cq_ex = fake_create_cq_ex;
+	fake.v.context.device = device;
+	fake.v.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	fake.v.context.ops.post_send = fake_post_send;
+	fake.v.context.ops.poll_cq = fake_poll_cq;
+	fake.v.context.ops.req_notify_cq = fake_req_notify_cq;
+	return &fake.v.context;
+}
+
+static int fake_close_device(struct ibv_context *context)
+{
+	(void)context;
+	return 0;
+}
+
+static const char *fake_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+static int fake_query_device(struct ibv_context *context,
+			     struct ibv_device_attr *attr)
+{
+	(void)context;
+	attr->max_qp_wr = fake.max_qp_wr;
+	attr->max_cqe = fake.max_cqe;
+	return 0;
+}
+
+/* The kernel. */
+
+static int fake_open(const char *path, int flags, ...)
+{
+	(void)flags;
+	assert_string_equal(path, RISO_USER_FILE);
+	if (fake.open_err) {
+		errno = fake.open_err;
+		return -1;
+	}
+	fake.opened++;
+	return 1000;
+}
+
+static int fake_ioctl(int fd, unsigned long request, ...)
+{
+	const struct riso_ioc_wait *w;
+	struct riso_ioc_register *reg;
+	va_list ap;
+	void *arg;
+
+	assert_int_equal(fd, 1000);
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	errno = 0;
+	switch (request) {
+	case RISO_IOC_ATTACH:
+		errno = fake.attach_err;
+		break;
+	case RISO_IOC_REGISTER:
+		reg = arg;
+		errno = fake.register_err;
+		if (errno == EPERM && reg->class == RISO_CLASS_BY_RULE)
+			errno = 0;
+		reg->class = fake.class_id;
+		break;
+	case RISO_IOC_WAIT:
+		w = arg;
+		__atomic_add_fetch(&fake.waits, 1, __ATOMIC_RELAXED);
+		if (w->timeout_us) {
+			__atomic_store_n(&fake.timeout, w->timeout_us,
+					 __ATOMIC_RELAXED);
+			usleep(50);
+		}
+		return 0;
+	default:
+		fail();
+	}
+	return errno ? -1 : 0;
+}
+
+static void *fake_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		       off_t off)
+{
+	(void)addr;
+	assert_int_equal(len, 4096);
+	assert_int_equal(flags, MAP_SHARED);
+	assert_int_equal(fd, 1000);
+	if (off)
+		assert_int_equal(prot, PROT_READ | PROT_WRITE);
+	else
+		assert_int_equal(prot, PROT_READ);
+	return off ? (void *)&fake.u : (void *)&fake.k;
+}
+
+static int fake_munmap(void *addr, size_t len)
+{
+	(void)addr;
+	(void)len;
+	return 0;
+}
+
+static int fake_close(int fd)
+{
+	(void)fd;
+	__atomic_add_fetch(&fake.closed, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static uint64_t fake_clock(void)
+{
+	__atomic_add_fetch(&fake.clocks, 1, __ATOMIC_RELAXED);
+	return __atomic_load_n(&fake.now, __ATOMIC_RELAXED);
+}
+
+static int fake_create_thread(pthread_t *thread, const pthread_attr_t *attr,
+			      void *(*fn)(void *arg), void *arg)
+{
+	size_t stack;
+	int detached;
+
+	assert_int_equal(pthread_attr_getdetachstate(attr, &detached), 0);
+	assert_int_equal(detached, PTHREAD_CREATE_DETACHED);
+	if (fake.run_helper)
+		return pthread_create(thread, attr, fn, arg);
+	*thread = pthread_self();
+	if (fake.thread_err)
+		return fake.thread_err;
+	assert_int_equal(pthread_attr_getstacksize(attr, &stack), 0);
+	if (stack < fake.least_stack)
+		return EINVAL;
+	assert_true(fake.helpers < ARRAY_SIZE(fake.helps));
+	fake.helper = fn;
+	fake.helps[fake.helpers++] = arg;
+	return 0;
+}
+
+static uint64_t cost(uint64_t len)
+{
+	return riso_cost(len, MTU, HEADER, fake.k.op_bytes);
+}
+
+static void grant_until(int dir, uint64_t bytes, uint64_t not_after)
+{
+	struct riso_kdir *k = &fake.k.dir[dir];
+	uint32_t n = k->seq + 1;
+
+	__atomic_store_n(&k->grant[n % 2].seq, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&k->grant[n % 2].bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&k->grant[n % 2].not_after, not_after, __ATOMIC_RELAXED);
+	__atomic_store_n(&k->grant[n % 2].seq, n, __ATOMIC_RELEASE);
+	__atomic_store_n(&k->seq, n, __ATOMIC_RELEASE);
+	fake.granted[dir] += bytes;
+}
+
+static void grant(int dir, uint64_t bytes)
+{
+	grant_until(dir, bytes, fake.now + 10 * MSEC);
+}
+
+/* What is posted is paid for. */
+static void check_books(void)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
+		const struct riso_udir *u = &fake.u.dir[dir];
+
+		assert_true(u->done <= u->posted);
+		assert_true(u->debt <= u->posted);
+		if (fake.k.mode == RISO_USER_PACED)
+			assert_true(u->posted - u->debt <= fake.granted[dir]);
+	}
+}
+
+/* The program. */
+
+struct prog {
+	struct fake_cq *cq;
+	struct fake_qp *qp;
+	struct ibv_qp_init_attr attr;
+};
+
+/* For the inline functions of verbs.h. */
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	return riso_create_qp(pd, attr);
+}
+
+static struct fake_cq *make_cq(int cqe)
+{
+	return (struct fake_cq *)riso_create_cq(ctx, cqe, NULL, NULL, 0);
+}
+
+static struct fake_qp *make_qp(struct prog *p, struct fake_cq *cq, int sig_all)
+{
+	struct ibv_pd pd = { .context = ctx };
+	struct ibv_qp_attr attr = {
+		.path_mtu = IBV_MTU_1024,
+		.max_rd_atomic = 4,
+		.qp_state = IBV_QPS_RTS,
+	};
+	struct ibv_qp *qp;
+
+	p->attr = (struct ibv_qp_init_attr) {
+		.send_cq = ibv_cq_ex_to_cq(&cq->cq),
+		.recv_cq = ibv_cq_ex_to_cq(&cq->cq),
+		.cap = {
+			.max_send_wr = DEPTH,
+			.max_send_sge = SGES,
+			.max_inline_data = INLINE,
+		},
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = sig_all,
+	};
+	qp = riso_create_qp(&pd, &p->attr);
+	if (!qp)
+		return NULL;
+	assert_int_equal(riso_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PATH_MTU |
+					IBV_QP_MAX_QP_RD_ATOMIC), 0);
+	return (struct fake_qp *)qp;
+}
+
+static int setup_as(struct prog *p, int sig_all)
+{
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(2 * DEPTH);
+	p->qp = make_qp(p, p->cq, sig_all);
+	return p->qp ? 0 : -1;
+}
+
+static void reset_fake(void)
+{
+	fake.max_qp_wr = 1024;
+	fake.max_cqe = 4096;
+	fake.no_resize = 0;
+	fake.next_qpn = 17;
+	fake.now = 1000ULL * MSEC;
+	memset(fake.kroom, 0, sizeof(fake.kroom));
+	memset(fake.uroom, 0, sizeof(fake.uroom));
+	memset(fake.granted, 0, sizeof(fake.granted));
+	fake.k.version = RISO_USER_VERSION;
+	fake.k.header = HEADER;
+	fake.k.op_bytes = 100;
+	fake.k.slice_ns = MSEC;
+	fake.k.window = 1ULL << 40;
+	fake.k.mode = RISO_USER_PACED;
+	fake.k.dir[0].chunk = CHUNK;
+	fake.k.dir[1].chunk = CHUNK;
+	fake.class_id = RISO_CLASS_BANDWIDTH;
+	fake.open_err = 0;
+	fake.attach_err = 0;
+	fake.register_err = 0;
+	fake.run_helper = false;
+	fake.thread_err = 0;
+	fake.least_stack = 0;
+	snprintf(fake.device.name, sizeof(fake.device.name), "fake0");
+}
+
+static int setup(void **state)
+{
+	struct prog *p = calloc(1, sizeof(*p));
+
+	*state = p;
+	reset_fake();
+	return setup_as(p, 0);
+}
+
+static int setup_sig_all(void **state)
+{
+	struct prog *p = calloc(1, sizeof(*p));
+
+	*state = p;
+	reset_fake();
+	return setup_as(p, 1);
+}
+
+static int setup_empty(void **state)
+{
+	*state = calloc(1, sizeof(struct prog));
+	reset_fake();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct prog *p = *state;
+	bool overflow = p->cq && p->cq->overflow;
+	int i;
+
+	if (p->qp)
+		riso_destroy_qp(&p->qp->ex.qp_base);
+	if (p->cq)
+		riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
+	if (ctx)
+		riso_close_device(ctx);
+	ctx = NULL;
+	free(p);
+	while (fake.helpers)
+		fake.helper(fake.helps[--fake.helpers]);
+	/* The helper may be the last to let go. */
+	for (i = 0; i < 10000; i++) {
+		if (__atomic_load_n(&fake.closed, __ATOMIC_ACQUIRE) == fake.opened)
+			break;
+		usleep(100);
+	}
+	assert_int_equal(fake.opened, fake.closed);
+	return overflow ? -1 : 0;
+}
+
+static int post(struct fake_qp *qp, int opcode, uint64_t wr_id, uint32_t len,
+		unsigned int flags)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)local, .length = len };
+	struct ibv_send_wr wr = {
+		.wr_id = wr_id,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.send_flags = flags,
+		.wr.rdma.remote_addr = (uintptr_t)remote,
+	};
+	struct ibv_send_wr *bad = NULL;
+	int err = ibv_post_send(&qp->ex.qp_base, &wr, &bad);
+
+	if (err)
+		assert_ptr_equal(bad, &wr);
+	return err;
+}
+
+static int poll_one(struct prog *p, struct ibv_wc *wc)
+{
+	return ibv_poll_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1, wc);
+}
+
+/* What the helper does now and then. */
+static void drive(struct prog *p)
+{
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+
+	pthread_mutex_lock(&f->ctx->m->lock);
+	riso_queue_drive(f->ctx->m);
+	riso_member_unlock(f->ctx->m);
+}
+
+static void arm(struct prog *p)
+{
+	assert_int_equal(ibv_req_notify_cq(ibv_cq_ex_to_cq(&p->cq->cq), 0), 0);
+}
+
+static void expect(struct prog *p, uint64_t wr_id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(poll_one(p, &wc), 1);
+	assert_int_equal(wc.wr_id, wr_id);
+	assert_int_equal(wc.status, status);
+	assert_int_equal(wc.qp_num, p->qp->ex.qp_base.qp_num);
+}
+
+static void expect_none(struct prog *p)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(poll_one(p, &wc), 0);
+}
+
+/* Grant, run and poll until @num completions have come, in order from @wr_id on. */
+static void pump(struct prog *p, uint64_t wr_id, uint32_t num)
+{
+	struct ibv_wc wc;
+	uint32_t rounds;
+
+	for (rounds = 0; num && rounds < 100000; rounds++) {
+		grant(RISO_USER_TX, cost(CHUNK));
+		grant(RISO_USER_RX, cost(CHUNK));
+		fake_run(p->qp, UINT32_MAX);
+		while (poll_one(p, &wc)) {
+			assert_int_equal(wc.status, IBV_WC_SUCCESS);
+			assert_int_equal(wc.wr_id, wr_id++);
+			num--;
+		}
+		check_books();
+		fake.now += 1000;
+	}
+	assert_int_equal(num, 0);
+}
+
+static const uint32_t sizes[] = {
+	0, 1, CHUNK - 1, CHUNK, CHUNK + 1, MB, LARGEST,
+};
+
+/* Each size in one to four elements: the bytes arrive, and no others do. */
+static void bytes(struct prog *p, int opcode)
+{
+	const uint8_t *from = opcode == IBV_WR_RDMA_READ ? remote : local;
+	uint8_t *to = opcode == IBV_WR_RDMA_READ ? local : remote;
+	struct ibv_send_wr *bad;
+	uint32_t i, num, k;
+	uint64_t id = 7;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (num = 1; num <= SGES; num++) {
+			struct ibv_sge sge[SGES];
+			struct ibv_send_wr wr = {
+				.wr_id = id,
+				.sg_list = sge,
+				.num_sge = num,
+				.opcode = opcode,
+				.send_flags = IBV_SEND_SIGNALED,
+				.wr.rdma.remote_addr = (uintptr_t)remote,
+			};
+			uint8_t *at = local;
+			uint32_t chunks = sizes[i] ? (sizes[i] + CHUNK - 1) / CHUNK : 1;
+			uint32_t before = p->qp->posted;
+
+			for (k = 0; k < num; k++) {
+				sge[k].addr = (uintptr_t)at;
+				sge[k].length = sizes[i] / num +
+						(k < sizes[i] % num);
+				at += sge[k].length;
+			}
+			memset(to, 0xa5, LARGEST + 1);
+			assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, &wr,
+						       &bad), 0);
+			/* It is the program's again. */
+			memset(sge, 0xff, sizeof(sge));
+			pump(p, id++, 1);
+			assert_int_equal(p->qp->posted - before, chunks);
+			assert_memory_equal(from, to, sizes[i]);
+			assert_int_equal(to[sizes[i]], 0xa5);
+		}
+	}
+}
+
+static void fill(uint8_t *data)
+{
+	uint32_t i;
+
+	for (i = 0; i <= LARGEST; i++)
+		data[i] = i * 2654435761U >> 24;
+}
+
+static void write_bytes(void **state)
+{
+	fill(local);
+	bytes(*state, IBV_WR_RDMA_WRITE);
+}
+
+static void read_bytes(void **state)
+{
+	fill(remote);
+	bytes(*state, IBV_WR_RDMA_READ);
+}
+
+static void read_byte_len(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_wc wc;
+	int n = 0;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_READ, 1, MB, IBV_SEND_SIGNALED), 0);
+	while (!n) {
+		grant(RISO_USER_RX, 8 * cost(CHUNK));
+		n = poll_one(p, &wc);
+		/* One less than max_rd_atomic; the last of them has a completion. */
+		assert_true(p->qp->posted - p->qp->run <= 3);
+		assert_true(n || p->qp->posted == MB / CHUNK ||
+			    p->qp->sq[p->qp->posted - 1].wr.send_flags &
+			    IBV_SEND_SIGNALED);
+		fake_run(p->qp, UINT32_MAX);
+	}
+	assert_int_equal(wc.byte_len, MB);
+	assert_int_equal(wc.opcode, IBV_WC_RDMA_READ);
+}
+
+/* A SEND, a WRITE with immediate and inline data go whole, behind what is held. */
+static void whole_and_in_order(void **state)
+{
+	static const int opcodes[] = {
+		IBV_WR_RDMA_WRITE, IBV_WR_SEND, IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+	};
+	struct prog *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++)
+		assert_int_equal(post(p->qp, opcodes[i], 50 + i,
+				      opcodes[i] == IBV_WR_ATOMIC_FETCH_AND_ADD ?
+				      8 : 5 * CHUNK, IBV_SEND_SIGNALED |
+				      IBV_SEND_FENCE), 0);
+	assert_int_equal(p->qp->posted, 0);
+	pump(p, 50, ARRAY_SIZE(opcodes));
+	assert_int_equal(p->qp->posted, 5 + 1 + 1 + 5 + 1);
+	for (i = 0; i < p->qp->posted; i++) {
+		bool first = i == 0 || (i >= 5 && i <= 7) || i == 12;
+
+		assert_int_equal(!!(p->qp->sq[i].wr.send_flags & IBV_SEND_FENCE),
+				 first);
+	}
+	assert_int_equal(fake_len(&p->qp->sq[5].wr), 5 * CHUNK);
+}
+
+static void inline_data(void **state)
+{
+	struct prog *p = *state;
+
+	fill(local);
+	memset(remote, 0, INLINE);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, INLINE,
+			      IBV_SEND_INLINE | IBV_SEND_SIGNALED), 0);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, INLINE + 1,
+			      IBV_SEND_INLINE), EINVAL);
+	memset(local, 0xee, INLINE);
+	pump(p, 1, 1);
+	fill(local);
+	assert_memory_equal(local, remote, INLINE);
+}
+
+static void unsignaled(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 900 + i, 3 * CHUNK + 5,
+				      i % 4 == 3 ? IBV_SEND_SIGNALED : 0), 0);
+		if (i % 4 == 3) {
+			uint64_t id = 900 + i;
+
+			pump(p, id, 1);
+			expect_none(p);
+		}
+	}
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+	assert_int_equal(fake.u.dir[0].want, 0);
+}
+
+static void sig_all(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	uint32_t i;
+
+	assert_int_equal(p->attr.sq_sig_all, 1);
+	assert_int_equal(p->qp->init.sq_sig_all, 0);
+	assert_int_equal(riso_query_qp(&p->qp->ex.qp_base, &attr, 0, &init), 0);
+	assert_int_equal(init.sq_sig_all, 1);
+	for (i = 0; i < DEPTH; i++)
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, i, 3 * CHUNK, 0), 0);
+	pump(p, 0, DEPTH);
+	expect_none(p);
+	/* Also when it goes straight to the provider. */
+	fake.class_id = RISO_CLASS_LATENCY;
+	fake.k.classes++;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 5, MB, 0), 0);
+	fake_run(p->qp, 1);
+	expect(p, 5, IBV_WC_SUCCESS);
+}
+
+static void told_what_was_asked(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(p->attr.cap.max_send_wr, DEPTH);
+	assert_int_equal(p->qp->depth, DEPTH + RISO_SLOTS);
+	assert_int_equal(riso_query_qp(&p->qp->ex.qp_base, &attr, 0, &init), 0);
+	assert_int_equal(attr.cap.max_send_wr, DEPTH);
+	assert_int_equal(init.cap.max_send_wr, DEPTH);
+}
+
+/* As many as the program asked for, and again as soon as it has polled. */
+static void depth(struct prog *p, uint32_t len)
+{
+	uint32_t i, round;
+
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < DEPTH; i++)
+			assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, i, len,
+					      i == DEPTH / 2 || i == DEPTH - 1 ?
+					      IBV_SEND_SIGNALED : 0), 0);
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 99, len, 0), ENOMEM);
+		pump(p, DEPTH / 2, 1);
+		if (fake.k.mode == RISO_USER_OPEN) {
+			expect(p, DEPTH - 1, IBV_WC_SUCCESS);
+			continue;
+		}
+		for (i = 0; i <= DEPTH / 2; i++)
+			assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 50, len,
+					      0), 0);
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 99, len, 0), ENOMEM);
+		pump(p, DEPTH - 1, 1);
+		for (i = DEPTH / 2 + 1; i < DEPTH; i++)
+			assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 60, len,
+					      i == DEPTH - 1 ? IBV_SEND_SIGNALED :
+					      0), 0);
+		pump(p, 60, 1);
+	}
+}
+
+static void depth_paced(void **state)
+{
+	depth(*state, 10 * CHUNK);
+}
+
+static void depth_open(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i, round;
+
+	fake.k.mode = RISO_USER_OPEN;
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < DEPTH; i++)
+			assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, i, MB,
+					      i == DEPTH / 2 || i == DEPTH - 1 ?
+					      IBV_SEND_SIGNALED : 0), 0);
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 99, MB, 0), ENOMEM);
+		fake_run(p->qp, UINT32_MAX);
+		expect(p, DEPTH / 2, IBV_WC_SUCCESS);
+		expect(p, DEPTH - 1, IBV_WC_SUCCESS);
+		expect_none(p);
+	}
+	assert_int_equal(p->qp->posted, 5 * DEPTH);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+	assert_int_equal(fake.u.dir[0].posted, 5 * DEPTH * cost(MB));
+	assert_int_equal(fake.u.dir[0].debt, 0);
+}
+
+/* A chain: what fits is taken, and the first that does not is named. */
+static void chain(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_sge sge = { .addr = (uintptr_t)local, .length = 64 };
+	struct ibv_send_wr wr[DEPTH + 2] = {};
+	struct ibv_send_wr *bad = NULL;
+	uint32_t i, k;
+
+	for (k = 0; k < 2; k++) {
+		fake.k.mode = k ? RISO_USER_OPEN : RISO_USER_PACED;
+		for (i = 0; i < ARRAY_SIZE(wr); i++) {
+			wr[i].wr_id = i;
+			wr[i].next = i + 1 < ARRAY_SIZE(wr) ? &wr[i + 1] : NULL;
+			wr[i].sg_list = &sge;
+			wr[i].num_sge = 1;
+			wr[i].opcode = IBV_WR_SEND;
+			wr[i].send_flags = IBV_SEND_SIGNALED;
+		}
+		assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, wr, &bad), ENOMEM);
+		assert_ptr_equal(bad, &wr[DEPTH]);
+		pump(p, 0, DEPTH);
+		wr[3].num_sge = SGES + 1;
+		assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, wr, &bad), EINVAL);
+		assert_ptr_equal(bad, &wr[3]);
+		pump(p, 0, 3);
+		expect_none(p);
+	}
+	/* A batch is one doorbell. */
+	wr[3].num_sge = 1;
+	wr[RISO_BATCH - 1].next = NULL;
+	i = p->qp->doorbells;
+	assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, wr, &bad), 0);
+	assert_int_equal(p->qp->doorbells, i + 1);
+	pump(p, 0, RISO_BATCH);
+}
+
+/* What the provider refuses in the call is refused by the call, and not charged. */
+static void refused_at_once(void **state)
+{
+	struct prog *p = *state;
+
+	fake.k.mode = RISO_USER_OPEN;
+	p->qp->refuse = EINVAL;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), EINVAL);
+	p->qp->refuse = ENOMEM;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), ENOMEM);
+	assert_int_equal(fake.u.dir[0].posted, 0);
+	assert_int_equal(fake.u.dir[0].want, 0);
+	p->qp->refuse = 0;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	fake_run(p->qp, 1);
+	expect(p, 2, IBV_WC_SUCCESS);
+}
+
+/* What it refuses later completes with an error, and so does what follows. */
+static void refused_later(void **state)
+{
+	struct prog *p = *state;
+
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, 0), 0);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	p->qp->refuse = EIO;
+	grant(RISO_USER_TX, MB);
+	expect_none(p);
+	expect(p, 1, IBV_WC_LOC_QP_OP_ERR);
+	expect(p, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_none(p);
+	assert_true(p->qp->err);
+}
+
+/* The provider tells of it, so that there is an event. */
+static void refused_event(void **state)
+{
+	struct prog *p = *state;
+	uint64_t i;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_READ, 1, 8 * CHUNK, 0), 0);
+	for (i = 2; i < 5; i++)
+		assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, 0), 0);
+	p->qp->refuse = EINVAL;
+	p->qp->refuse_len = true;
+	arm(p);
+	grant(RISO_USER_RX, MB);
+	grant(RISO_USER_TX, MB);
+	drive(p);
+	assert_true(p->qp->err);
+	assert_int_equal(p->qp->posted, 4);
+	fake_run(p->qp, UINT32_MAX);
+	assert_int_equal(p->cq->events, 1);
+	expect(p, 1, IBV_WC_LOC_QP_OP_ERR);
+	for (i = 2; i < 5; i++)
+		expect(p, i, IBV_WC_WR_FLUSH_ERR);
+	expect_none(p);
+	for (i = 0; i < RISO_USER_DIRS; i++) {
+		assert_int_equal(fake.u.dir[i].want, 0);
+		assert_int_equal(fake.u.dir[i].posted, fake.u.dir[i].done);
+	}
+}
+
+static void slots_bound(void **state)
+{
+	struct prog *p = *state;
+	uint32_t most = 0;
+	uint64_t gb = 1ULL << 30;
+	struct ibv_wc wc;
+	int n = 0;
+
+	/* The provider does not move these. */
+	struct ibv_sge sge = { .addr = (uintptr_t)local, .length = gb };
+	struct ibv_send_wr wr = {
+		.wr_id = 42,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_send_wr *bad;
+
+	assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, &wr, &bad), 0);
+	while (!n) {
+		grant(RISO_USER_TX, 64 * cost(CHUNK));
+		/* What it points to is not there: only the start is looked at. */
+		while (p->qp->run != p->qp->posted) {
+			p->qp->sq[p->qp->run % FAKE_SQ].wr.num_sge = 0;
+			if (p->qp->posted - p->qp->run > most)
+				most = p->qp->posted - p->qp->run;
+			fake_run(p->qp, 1);
+		}
+		n = poll_one(p, &wc);
+	}
+	assert_int_equal(wc.wr_id, 42);
+	assert_int_equal(p->qp->posted, gb / CHUNK);
+	assert_int_equal(most, RISO_SLOTS);
+	assert_true(p->cq->most <= RISO_SLOTS);
+	check_books();
+}
+
+static void window_bound(void **state)
+{
+	struct prog *p = *state;
+	uint32_t window, i;
+
+	for (window = 1; window <= 5; window++) {
+		fake.k.window = window * cost(CHUNK);
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 9, 64 * CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+		for (i = 0; p->qp->run != p->qp->posted || i < 2; i++) {
+			grant(RISO_USER_TX, 64 * cost(CHUNK));
+			expect_none(p);
+			assert_true(p->qp->posted - p->qp->run <= window);
+			assert_true(fake.u.dir[0].posted - fake.u.dir[0].done <=
+				    fake.k.window);
+			if (p->qp->posted % 64 == 0 && i)
+				break;
+			fake_run(p->qp, 1);
+		}
+		pump(p, 9, 1);
+	}
+	assert_int_equal(p->qp->posted, 5 * 64);
+}
+
+/* Completions that nobody sees are few, as each may wake the program. */
+static void few_hidden(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i, seen = 0;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 64 * CHUNK, 0), 0);
+	for (i = 1; i <= 64; i++) {
+		grant(RISO_USER_TX, cost(CHUNK));
+		expect_none(p);
+		assert_int_equal(p->qp->posted, i);
+		fake_run(p->qp, UINT32_MAX);
+		seen += p->cq->tail - p->cq->head;
+	}
+	assert_int_equal(seen, 64 / (RISO_SLOTS / 2));
+}
+
+/* Polling for what is held takes no time while there is no news. */
+static void polls_cheaply(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+	int clocks;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, RISO_SLOTS * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, RISO_SLOTS / 2 * cost(CHUNK));
+	expect_none(p);
+	assert_int_equal(p->qp->posted, RISO_SLOTS / 2);
+	clocks = fake.clocks;
+	for (i = 0; i < 100; i++)
+		expect_none(p);
+	assert_int_equal(fake.clocks, clocks);
+	fake_run(p->qp, UINT32_MAX);
+	expect_none(p);
+	assert_true(fake.clocks > clocks);
+	assert_int_equal(fake.u.dir[0].done, RISO_SLOTS / 2 * cost(CHUNK));
+	fake.k.mode = RISO_USER_OPEN;
+	expect_none(p);
+	assert_int_equal(p->qp->posted, RISO_SLOTS / 2 + 1);
+	pump(p, 1, 1);
+}
+
+/* Who posts and does not poll makes way, too. */
+static void post_reaps(void **state)
+{
+	struct prog *p = *state;
+
+	fake.k.window = cost(CHUNK);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, 64 * cost(CHUNK));
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 1);
+	fake_run(p->qp, 1);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	pump(p, 1, 2);
+}
+
+/* Who arms, and sleeps without another poll, gets an event for what there is. */
+static void armed(void **state)
+{
+	struct prog *p = *state;
+	uint32_t events;
+
+	fake.k.window = cost(CHUNK);
+	arm(p);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, 8 * cost(CHUNK));
+	expect_none(p);
+	/* The first completes behind the last poll; posting leaves it there. */
+	fake_run(p->qp, UINT32_MAX);
+	events = p->cq->events;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 3, CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	arm(p);
+	assert_int_equal(p->cq->events, events + 1);
+	/* From now on it is taken, as there was an event, but no more than that. */
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 4, CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	fake_run(p->qp, UINT32_MAX);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 5, CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	expect(p, 1, IBV_WC_SUCCESS);
+	events = p->cq->events;
+	arm(p);
+	assert_int_equal(p->cq->events, events + 1);
+	pump(p, 2, 4);
+}
+
+/* What was taken before is told when the last that is held has completed. */
+static void armed_late(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel = {};
+
+	p->cq->cq.channel = &channel;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, cost(CHUNK));
+	expect_none(p);
+	fake_run(p->qp, UINT32_MAX);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, 0), 0);
+	grant(RISO_USER_TX, MB);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 3, 8, 0), 0);
+	assert_int_equal(p->qp->posted, 3);
+	arm(p);
+	assert_int_equal(p->cq->events, 0);
+	fake_run(p->qp, UINT32_MAX);
+	assert_int_equal(p->cq->events, 1);
+	expect(p, 1, IBV_WC_SUCCESS);
+	expect_none(p);
+}
+
+static void grants_spent_exactly(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 64 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.u.dir[0].want, 64 * cost(CHUNK));
+	assert_int_equal(p->qp->posted, 0);
+	/* Odd sizes: what is left pays for a part of the next. */
+	for (i = 1; i <= 64; i++) {
+		grant(RISO_USER_TX, cost(CHUNK) / 2 + 1);
+		expect_none(p);
+		assert_int_equal(fake.u.dir[0].taken, fake.k.dir[0].seq);
+		assert_int_equal(fake.u.dir[0].posted, i * (cost(CHUNK) / 2 + 1));
+		assert_int_equal(p->qp->posted, i * (cost(CHUNK) / 2 + 1) / cost(CHUNK));
+		assert_int_equal(fake.u.dir[0].want,
+				 64 * cost(CHUNK) - fake.u.dir[0].posted);
+		fake_run(p->qp, UINT32_MAX);
+	}
+	assert_int_equal(fake.u.dir[0].debt, 0);
+	pump(p, 1, 1);
+	assert_int_equal(fake.u.dir[0].posted, 64 * cost(CHUNK));
+	assert_int_equal(fake.u.dir[0].done, 64 * cost(CHUNK));
+}
+
+/* As the kernel does: grants for what is wanted, and for nothing else. */
+static void grant_wanted(struct prog *p, uint64_t wr_id)
+{
+	uint64_t want;
+	struct ibv_wc wc;
+	uint32_t rounds;
+
+	for (rounds = 0; rounds < 10000; rounds++) {
+		want = fake.u.dir[0].want;
+		if (want)
+			grant(RISO_USER_TX, want < 5000 ? want : 5000);
+		fake_run(p->qp, UINT32_MAX);
+		if (poll_one(p, &wc))
+			break;
+		fake.now += 1000;
+	}
+	assert_int_equal(wc.wr_id, wr_id);
+	assert_int_equal(fake.u.dir[0].debt, 0);
+	assert_int_equal(fake.u.dir[0].want, 0);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+	check_books();
+}
+
+/* What is held costs more, or is cut smaller, than when it was posted. */
+static void repriced(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	fake.k.dir[0].chunk = 128 * KB;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, MB, IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, 100 * KB);
+	expect_none(p);
+	assert_int_equal(fake.u.dir[0].posted, 100 * KB);
+	fake.k.dir[0].chunk = 1000;
+	grant_wanted(p, 1);
+	for (i = 0; i < DEPTH; i++)
+		assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 64, i == DEPTH - 1 ?
+				      IBV_SEND_SIGNALED : 0), 0);
+	fake.k.op_bytes = 1000;
+	grant_wanted(p, 2);
+}
+
+/* A message that is not cut and costs more than a grant is paid for in parts. */
+static void large_send(void **state)
+{
+	struct prog *p = *state;
+
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, MB, IBV_SEND_SIGNALED), 0);
+	pump(p, 1, 1);
+	assert_int_equal(p->qp->posted, 1);
+	assert_int_equal(fake.u.dir[0].debt, 0);
+	assert_int_equal(fake.u.dir[0].posted, cost(MB));
+	assert_int_equal(fake.u.dir[0].done, cost(MB));
+}
+
+static void void_grants(void **state)
+{
+	struct prog *p = *state;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant_until(RISO_USER_TX, MB, fake.now);
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 0);
+	assert_int_equal(fake.u.dir[0].taken, 1);
+	/* Taken, and void before it could be spent. */
+	fake.k.window = cost(CHUNK);
+	grant_until(RISO_USER_TX, 4 * cost(CHUNK), fake.now + 10);
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 1);
+	fake.now += 10;
+	fake_run(p->qp, 1);
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 1);
+	assert_int_equal(fake.u.dir[0].want, 7 * cost(CHUNK));
+	/* Two are missed, only the later ones are there. */
+	grant_until(RISO_USER_TX, 1, fake.now);
+	grant_until(RISO_USER_TX, 1, fake.now);
+	grant(RISO_USER_TX, cost(CHUNK));
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 2);
+	assert_int_equal(fake.u.dir[0].taken, 5);
+	/* A second without any. */
+	fake.now += 999 * MSEC;
+	fake_run(p->qp, 1);
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 2);
+	fake.now += MSEC;
+	drive(p);
+	assert_int_equal(p->qp->posted, 3);
+	assert_int_equal(fake.u.dir[0].debt, cost(CHUNK));
+}
+
+static void sparse(void **state)
+{
+	struct prog *p = *state;
+
+	fake.k.sparse = cost(CHUNK) + cost(64);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK, IBV_SEND_SIGNALED),
+			 0);
+	assert_int_equal(p->qp->posted, 1);
+	assert_int_equal(fake.u.dir[0].debt, cost(CHUNK));
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 64, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	/* The slice is spent; and who has something held is not sparse. */
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 3, 64, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	fake.now += MSEC;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 4, 64, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	pump(p, 1, 4);
+	/* One more than a chunk is not sparse. */
+	fake.now += 20 * MSEC;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 5, CHUNK + 1, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 4);
+	pump(p, 5, 1);
+}
+
+/* The first error of a message is told, once; what follows is flushed. */
+static void error_in_the_middle(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	p->qp->fail_at = 3;
+	for (i = 0; i < 4; i++)
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, i, 16 * CHUNK,
+				      i & 1 ? 0 : IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, 6 * cost(CHUNK));
+	expect_none(p);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 0, IBV_WC_REM_ACCESS_ERR);
+	expect_none(p);
+	fake_run(p->qp, UINT32_MAX);
+	for (i = 1; i < 4; i++)
+		expect(p, i, IBV_WC_WR_FLUSH_ERR);
+	expect_none(p);
+	/* The rest of the first was not posted, the others were not cut. */
+	assert_int_equal(p->qp->posted, 6 + 3);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+	/* And who posts later hears of it. */
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 9, MB, 0), 0);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 9, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void modify(struct prog *p, enum ibv_qp_state to)
+{
+	struct ibv_qp_attr attr = { .qp_state = to };
+
+	assert_int_equal(riso_modify_qp(&p->qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
+}
+
+/* The rest of a message that has failed is all that is held. */
+static void error_at_the_end(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct fake_qp *other = make_qp(p, p->cq, 0);
+
+	p->qp->fail_at = 0;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 2 * RISO_SLOTS * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+	expect_none(p);
+	assert_int_equal(p->qp->posted, RISO_SLOTS);
+	assert_int_equal(post(other, IBV_WR_RDMA_WRITE, 2, 3 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	/* The other has its turn all the same. */
+	fake_run(p->qp, UINT32_MAX);
+	grant(RISO_USER_TX, cost(CHUNK));
+	expect(p, 1, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(f->ctx->m->num_busy, 1);
+	assert_int_equal(p->qp->posted, RISO_SLOTS);
+	assert_int_equal(other->posted, 1);
+	riso_destroy_qp(&other->ex.qp_base);
+	assert_int_equal(f->ctx->m->num_busy, 0);
+}
+
+static void flush(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < DEPTH; i++)
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, i, 16 * CHUNK, 0), 0);
+	grant(RISO_USER_TX, 100 * cost(CHUNK));
+	expect_none(p);
+	assert_int_equal(p->qp->posted, RISO_SLOTS);
+	modify(p, IBV_QPS_ERR);
+	fake_run(p->qp, UINT32_MAX);
+	for (i = 0; i < DEPTH; i++)
+		expect(p, i, IBV_WC_WR_FLUSH_ERR);
+	expect_none(p);
+	assert_int_equal(fake.u.dir[0].want, 0);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+}
+
+static void reset(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, MB,
+				      IBV_SEND_SIGNALED), 0);
+		assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 64, 0), 0);
+		grant(RISO_USER_TX, 4 * cost(CHUNK));
+		expect_none(p);
+		/* These completions stay in the CQ over the reset. */
+		fake_run(p->qp, 2);
+		modify(p, IBV_QPS_RESET);
+		modify(p, IBV_QPS_RTS);
+		assert_int_equal(fake.u.dir[0].want, 0);
+		assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 3, 20 * CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+		pump(p, 3, 1);
+		expect_none(p);
+	}
+}
+
+/* Queue pairs that are destroyed or reset take along what waits for the program. */
+static void purged(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other = make_qp(p, p->cq, 0);
+	struct fake_cqe *e;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		fake.now += 20 * MSEC;
+		/* A receive, a completion, and one of the other, all reaped. */
+		e = &p->cq->ring[p->cq->tail++ % FAKE_CQ];
+		memset(e, 0, sizeof(*e));
+		e->wc.qp_num = other->ex.qp_base.qp_num;
+		e->wc.wr_id = 5;
+		assert_int_equal(post(other, IBV_WR_SEND, 6, 8, IBV_SEND_SIGNALED), 0);
+		assert_int_equal(post(p->qp, IBV_WR_SEND, 7, 8, IBV_SEND_SIGNALED), 0);
+		grant(RISO_USER_TX, 2 * cost(8));
+		assert_int_equal(post(p->qp, IBV_WR_SEND, 8, 8, IBV_SEND_SIGNALED), 0);
+		fake_run(other, UINT32_MAX);
+		fake_run(p->qp, UINT32_MAX);
+		assert_int_equal(post(p->qp, IBV_WR_SEND, 9, 8, IBV_SEND_SIGNALED), 0);
+		assert_int_equal(p->cq->head, p->cq->tail);
+		if (i) {
+			riso_destroy_qp(&other->ex.qp_base);
+		} else {
+			struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+			riso_modify_qp(&other->ex.qp_base, &attr, IBV_QP_STATE);
+		}
+		pump(p, 7, 3);
+		expect_none(p);
+	}
+}
+
+/* The completion of a destroyed queue pair is told as that of the program. */
+static void destroyed(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_wc wc;
+
+	fake.k.mode = RISO_USER_OPEN;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 77, 64, IBV_SEND_SIGNALED), 0);
+	fake_run(p->qp, 1);
+	riso_destroy_qp(&p->qp->ex.qp_base);
+	p->qp = NULL;
+	assert_int_equal(poll_one(p, &wc), 1);
+	assert_int_equal(wc.wr_id, 77);
+	expect_none(p);
+}
+
+static void open_and_paced(void **state)
+{
+	struct prog *p = *state;
+	uint64_t id = 0;
+	uint32_t i, n = 0;
+	struct ibv_wc wc;
+
+	for (i = 0; i < 200; i++) {
+		fake.k.mode = i % 7 < 4 ? RISO_USER_PACED : RISO_USER_OPEN;
+		if (!post(p->qp, i % 3 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, n,
+			  (i % 5) * CHUNK + i, IBV_SEND_SIGNALED))
+			n++;
+		grant(RISO_USER_TX, cost(CHUNK));
+		fake_run(p->qp, i % 4);
+		while (poll_one(p, &wc))
+			assert_int_equal(wc.wr_id, id++);
+	}
+	/* OPEN lets go of all that is held. */
+	fake.k.mode = RISO_USER_OPEN;
+	for (i = 0; i < 4; i++) {
+		while (poll_one(p, &wc))
+			assert_int_equal(wc.wr_id, id++);
+		fake_run(p->qp, UINT32_MAX);
+	}
+	assert_int_equal(id, n);
+	assert_int_equal(fake.u.dir[0].want, 0);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+}
+
+/* Unsignaled from an open time fill the window; one piece may go all the same. */
+static void never_stuck(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	fake.k.mode = RISO_USER_OPEN;
+	for (i = 0; i < DEPTH - 1; i++)
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_READ, i, MB, 0), 0);
+	fake_run(p->qp, UINT32_MAX);
+	fake.k.mode = RISO_USER_PACED;
+	fake.granted[RISO_USER_RX] += fake.u.dir[RISO_USER_RX].posted;
+	fake.k.window = cost(CHUNK);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_READ, 33, MB, IBV_SEND_SIGNALED), 0);
+	pump(p, 33, 1);
+	assert_int_equal(fake.u.dir[1].posted, fake.u.dir[1].done);
+}
+
+static void latency_passes(void **state)
+{
+	struct prog *p = *state;
+	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+
+	fake.class_id = RISO_CLASS_LATENCY;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, MB, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 0);
+	/* What is held goes out first, then all goes straight. */
+	fake.k.classes++;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, MB, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	assert_int_equal(p->qp->sq[1].wr.wr_id, 2);
+	fake_run(p->qp, 2);
+	expect(p, 1, IBV_WC_SUCCESS);
+	expect(p, 2, IBV_WC_SUCCESS);
+	/* Who polls may be in the middle of it. */
+	assert_true(c->active);
+	/* And back, by the program's own wish. */
+	fake.class_id = RISO_CLASS_BANDWIDTH;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_BANDWIDTH), 0);
+	assert_true(c->active);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 3, MB, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	pump(p, 3, 1);
+	fake.register_err = EPERM;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_LATENCY), EPERM);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 4, MB, IBV_SEND_SIGNALED), 0);
+	pump(p, 4, 1);
+}
+
+/* Two flows take turns. */
+static void turns(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other = make_qp(p, p->cq, 0);
+	uint32_t i;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(post(other, IBV_WR_RDMA_WRITE, 2, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	for (i = 1; i <= 8; i++) {
+		grant(RISO_USER_TX, 2 * cost(CHUNK));
+		expect_none(p);
+		assert_int_equal(p->qp->posted, i);
+		assert_int_equal(other->posted, i);
+		if (i == 8)
+			break;
+		fake_run(p->qp, UINT32_MAX);
+		fake_run(other, UINT32_MAX);
+	}
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_SUCCESS);
+	riso_destroy_qp(&other->ex.qp_base);
+}
+
+/* Receives, and whatever else is in the CQ, are left alone. */
+static void not_ours(void **state)
+{
+	struct prog *p = *state;
+	struct fake_cqe *e;
+	uint64_t i;
+
+	for (i = 0; i < 100; i++) {
+		e = &p->cq->ring[p->cq->tail++ % FAKE_CQ];
+		memset(e, 0, sizeof(*e));
+		e->wc.wr_id = i < 50 ? i * 8 : (uintptr_t)local + i * 32;
+		e->wc.qp_num = p->qp->ex.qp_base.qp_num;
+		e->wc.opcode = IBV_WC_RECV;
+		e->wc.status = i % 2 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR;
+	}
+	for (i = 0; i < 100; i++)
+		expect(p, i < 50 ? i * 8 : (uintptr_t)local + i * 32,
+		       i % 2 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+	p->cq->overflow = false;
+}
+
+/* With what the real one could get, or as if there were no shim. */
+static void limits(void **state)
+{
+	struct prog *p = *state;
+	struct prog more = {};
+	struct fake_qp *qp[8];
+	uint32_t i;
+
+	ctx = riso_open_device(&fake.device);
+	fake.max_qp_wr = DEPTH;
+	p->cq = make_cq(DEPTH);
+	for (i = 0; i < 8; i++) {
+		qp[i] = make_qp(&more, p->cq, 0);
+		assert_non_null(qp[i]);
+		assert_int_equal(qp[i]->depth, DEPTH);
+		assert_int_equal(more.attr.cap.max_send_wr, DEPTH);
+	}
+	assert_true(p->cq->cq.cqe >= DEPTH + 8 * RISO_SLOTS);
+	assert_non_null(riso_map_find(&riso_flows, qp[7]));
+	fake.no_resize = 1;
+	p->qp = make_qp(p, p->cq, 1);
+	assert_non_null(p->qp);
+	assert_null(riso_map_find(&riso_flows, p->qp));
+	assert_int_equal(p->qp->init.sq_sig_all, 1);
+	/* What was asked for comes on top of what is ours. */
+	fake.no_resize = 0;
+	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 100), 0);
+	assert_int_equal(p->cq->cq.cqe, 100 + 8 * RISO_SLOTS);
+	for (i = 0; i < 8; i++)
+		riso_destroy_qp(&qp[i]->ex.qp_base);
+}
+
+static void no_kernel(void **state)
+{
+	static const int errors[] = { ENOENT, EBUSY, EPROTONOSUPPORT };
+	struct prog *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < 5; i++) {
+		if (i == 4)
+			setenv("MLX5_SINGLE_THREADED", "1", 1);
+		fake.open_err = i == 0 ? errors[0] : 0;
+		fake.attach_err = i && i < 3 ? errors[i] : 0;
+		fake.k.version = i == 3 ? RISO_USER_VERSION + 1 : RISO_USER_VERSION;
+		ctx = riso_open_device(&fake.device);
+		assert_ptr_equal(ctx->ops.post_send, fake_post_send);
+		assert_ptr_equal(ctx->ops.poll_cq, fake_poll_cq);
+		assert_ptr_equal(fake.v.create_qp_ex, fake_create_qp_ex);
+		p->cq = make_cq(DEPTH);
+		assert_int_equal(p->cq->cq.cqe, DEPTH);
+		p->qp = make_qp(p, p->cq, 1);
+		assert_int_equal(p->qp->depth, DEPTH);
+		assert_int_equal(p->qp->init.sq_sig_all, 1);
+		riso_destroy_qp(&p->qp->ex.qp_base);
+		riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
+		riso_close_device(ctx);
+		p->qp = NULL;
+		p->cq = NULL;
+		ctx = NULL;
+	}
+	unsetenv("MLX5_SINGLE_THREADED");
+}
+
+static struct fake_qp *make_qp_ex(struct prog *p)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = ibv_cq_ex_to_cq(&p->cq->cq),
+		.recv_cq = ibv_cq_ex_to_cq(&p->cq->cq),
+		.cap = {
+			.max_send_wr = DEPTH,
+			.max_send_sge = SGES,
+			.max_inline_data = INLINE,
+		},
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(ctx, &attr);
+	struct ibv_qp_attr mod = { .path_mtu = IBV_MTU_1024 };
+
+	assert_non_null(qp);
+	assert_int_equal(attr.cap.max_send_wr, DEPTH);
+	riso_modify_qp(qp, &mod, IBV_QP_PATH_MTU);
+	return (struct fake_qp *)qp;
+}
+
+static void builders(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *qp = make_qp_ex(p);
+	struct ibv_qp_ex *ex = &qp->ex;
+	struct fake_qp *plain = p->qp;
+	struct ibv_data_buf buf[2] = {
+		{ .addr = local, .length = 10 },
+		{ .addr = local + 10, .length = 20 },
+	};
+	uint32_t i;
+
+	p->qp = qp;
+	fill(local);
+	memset(remote, 0, LARGEST);
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ex->wr_id = 1;
+	ibv_wr_rdma_write(ex, 5, (uintptr_t)remote);
+	ibv_wr_set_sge(ex, 6, (uintptr_t)local, 3 * CHUNK + 1);
+	ex->wr_id = 2;
+	ibv_wr_rdma_write(ex, 5, (uintptr_t)remote + MB);
+	ibv_wr_set_inline_data_list(ex, 2, buf);
+	ex->wr_id = 3;
+	ibv_wr_send(ex);
+	assert_int_equal(qp->posted, 0);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	memset(buf, 0, sizeof(buf));
+	pump(p, 1, 3);
+	assert_memory_equal(local, remote, 3 * CHUNK + 1);
+	assert_int_equal(remote[3 * CHUNK + 1], 0);
+	assert_memory_equal(local, remote + MB, 30);
+	assert_int_equal(qp->posted, 6);
+
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_abort(ex);
+	expect_none(p);
+	assert_int_equal(post(qp, IBV_WR_SEND, 4, 64, IBV_SEND_SIGNALED), 0);
+	pump(p, 4, 1);
+	assert_int_equal(qp->posted, 7);
+
+	/* Too many, and too long: nothing of the batch is posted. */
+	ibv_wr_start(ex);
+	for (i = 0; i <= DEPTH; i++)
+		ibv_wr_send(ex);
+	assert_int_equal(ibv_wr_complete(ex), ENOMEM);
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_inline_data(ex, local, INLINE + 1);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	grant(RISO_USER_TX, MB);
+	expect_none(p);
+	assert_int_equal(qp->posted, 7);
+
+	/* Straight to the provider. */
+	fake.class_id = RISO_CLASS_LATENCY;
+	fake.k.classes++;
+	ibv_wr_start(ex);
+	ex->wr_id = 9;
+	ibv_wr_send(ex);
+	assert_int_equal(qp->num_built, 1);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_int_equal(qp->posted, 8);
+	fake_run(qp, UINT32_MAX);
+	expect(p, 9, IBV_WC_SUCCESS);
+	riso_destroy_qp(&qp->ex.qp_base);
+	p->qp = plain;
+}
+
+static void extended_cq(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_cq_init_attr_ex init = {
+		.cqe = DEPTH,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+	};
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_cq_ex *cq;
+	uint64_t id = 10;
+	uint32_t i;
+
+	ctx = riso_open_device(&fake.device);
+	cq = ibv_create_cq_ex(ctx, &init);
+	assert_int_equal(init.flags, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	assert_int_equal(init.cqe, DEPTH);
+	p->cq = (struct fake_cq *)cq;
+	/* Without a flow it is the provider's own session. */
+	assert_int_equal(ibv_start_poll(cq, &attr), ENOENT);
+	p->cq->tail++;
+	p->cq->ring[0].wc.wr_id = 3;
+	assert_int_equal(ibv_start_poll(cq, &attr), 0);
+	assert_true(p->cq->open);
+	assert_int_equal(cq->wr_id, 3);
+	/* A flow comes meanwhile. */
+	p->qp = make_qp(p, p->cq, 0);
+	fake.k.mode = RISO_USER_OPEN;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 4, 8, IBV_SEND_SIGNALED), 0);
+	fake.k.mode = RISO_USER_PACED;
+	fake_run(p->qp, 1);
+	assert_int_equal(ibv_next_poll(cq), 0);
+	assert_int_equal(cq->wr_id, 4);
+	assert_int_equal(ibv_next_poll(cq), ENOENT);
+	ibv_end_poll(cq);
+	assert_false(p->cq->open);
+
+	for (i = 0; i < 3; i++)
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_READ, 10 + i, 5 * CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+	for (i = 0; id < 13 && i < 1000; i++) {
+		grant(RISO_USER_RX, cost(CHUNK));
+		fake_run(p->qp, UINT32_MAX);
+		if (ibv_start_poll(cq, &attr))
+			continue;
+		do {
+			assert_int_equal(cq->wr_id, id++);
+			assert_int_equal(cq->status, IBV_WC_SUCCESS);
+			assert_int_equal(ibv_wc_read_byte_len(cq), 5 * CHUNK);
+			assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_RDMA_READ);
+			/* While it is open, posting reaps nothing. */
+			assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, 0), 0);
+		} while (!ibv_next_poll(cq));
+		ibv_end_poll(cq);
+	}
+	assert_int_equal(id, 13);
+
+	/* What was seen there makes room for more. */
+	fake.k.mode = RISO_USER_OPEN;
+	for (id = 0; id < 3 * DEPTH; id++) {
+		assert_int_equal(post(p->qp, IBV_WR_SEND, id, 8, IBV_SEND_SIGNALED), 0);
+		fake_run(p->qp, UINT32_MAX);
+		assert_int_equal(ibv_start_poll(cq, &attr), 0);
+		assert_int_equal(cq->wr_id, id);
+		ibv_end_poll(cq);
+	}
+}
+
+/* A child goes on as though there were no shim; the parent notices nothing. */
+static void forked(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	uint64_t want, id;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	want = fake.u.dir[0].want;
+	pid = fork();
+	if (!pid) {
+		bool ok = f->pass && fake.closed == fake.opened &&
+			  f->ctx->m->kpage != &fake.k;
+
+		post(p->qp, IBV_WR_RDMA_WRITE, 2, MB, IBV_SEND_SIGNALED);
+		id = p->qp->sq[0].wr.wr_id;
+		ok = ok && p->qp->posted == 1 && id == 2 &&
+		     fake.u.dir[0].want == want;
+		riso_open_device(&fake.device);
+		_exit(ok && fake.opened == fake.closed + 1 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(fake.u.dir[0].want, want);
+	pump(p, 1, 1);
+}
+
+/* Who closes the device with queue pairs on it leaves nothing to the helper. */
+static void closed_early(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_context *other;
+	struct riso_flow *f;
+	struct riso_member *m;
+
+	f = riso_map_find(&riso_flows, p->qp);
+	m = f->ctx->m;
+	other = ctx;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, MB, 0), 0);
+	assert_int_equal(m->num_busy, 1);
+	m = riso_member_get("fake0");
+	assert_int_equal(riso_close_device(other), 0);
+	ctx = NULL;
+	assert_int_equal(m->num_busy, 0);
+	assert_int_equal(m->held, 0);
+	assert_null(riso_map_find(&riso_flows, p->qp));
+	assert_null(riso_map_find(&riso_cqs, p->cq));
+	riso_member_put(m);
+	free(p->qp);
+	free(p->cq);
+	p->qp = NULL;
+	p->cq = NULL;
+}
+
+/* The helper posts for a program that does not call, and keeps what it finds. */
+static void helper_posts(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	uint32_t i;
+
+	fake.run_helper = true;
+	/* It has armed once, and waits otherwise now. */
+	arm(p);
+	expect_none(p);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 64 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, 64 * CHUNK, 0), 0);
+	grant(RISO_USER_TX, 128 * cost(CHUNK));
+	for (i = 0; i < 100000; i++) {
+		fake_run(p->qp, UINT32_MAX);
+		if (!__atomic_load_n(&f->ctx->m->held, __ATOMIC_RELAXED))
+			break;
+		usleep(20);
+	}
+	pthread_mutex_lock(&fake.lock);
+	assert_int_equal(p->qp->posted, 128);
+	pthread_mutex_unlock(&fake.lock);
+	/* All is posted, so it sleeps. */
+	usleep(20000);
+	i = __atomic_load_n(&fake.waits, __ATOMIC_RELAXED);
+	usleep(20000);
+	assert_int_equal(__atomic_load_n(&fake.waits, __ATOMIC_RELAXED), i);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_SUCCESS);
+	expect_none(p);
+}
+
+static void expect_timeout(uint32_t timeout)
+{
+	uint32_t i;
+
+	for (i = 0; i < 10000; i++) {
+		if (__atomic_load_n(&fake.timeout, __ATOMIC_RELAXED) == timeout)
+			return;
+		usleep(100);
+	}
+	fail();
+}
+
+/* How long it waits depends on what it waits for. */
+static void helper_waits(void **state)
+{
+	struct prog *p = *state;
+
+	fake.run_helper = true;
+	/* For a grant. */
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 4 * RISO_SLOTS * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	expect_timeout(100000);
+	/* For a grant, and there are completions to be told. */
+	grant(RISO_USER_TX, RISO_SLOTS / 2 * cost(CHUNK));
+	expect_timeout(1000);
+	/* For room, the grant is there. */
+	grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+	expect_timeout(100);
+	fake_run(p->qp, UINT32_MAX);
+	expect_timeout(1000);
+	modify(p, IBV_QPS_ERR);
+}
+
+/* One for each device, as it waits in the kernel; on any stack that there is. */
+static void helper_each(void **state)
+{
+	struct prog *p = *state;
+	struct riso_member *m = riso_member_get("fake1");
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK, 0), 0);
+	assert_int_equal(fake.helpers, 1);
+	pthread_mutex_lock(&m->lock);
+	m->held = 1;
+	fake.least_stack = MB;
+	riso_member_unlock(m);
+	m->held = 0;
+	assert_int_equal(fake.helpers, 2);
+	assert_ptr_equal(fake.helps[1], m);
+	riso_member_put(m);
+}
+
+/* The kernel forgets who wants nothing, and is told again. */
+static void asks_again(void **state)
+{
+	struct prog *p = *state;
+	int waits;
+
+	fake.k.window = cost(CHUNK);
+	waits = fake.waits;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.waits, ++waits);
+	/* It wants more than before, which the kernel sees. */
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.waits, waits);
+	grant(RISO_USER_TX, 16 * cost(CHUNK));
+	expect_none(p);
+	assert_int_equal(fake.u.dir[0].want, 0);
+	assert_int_equal(fake.waits, waits);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 3, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.u.dir[0].want, 8 * cost(CHUNK));
+	assert_int_equal(fake.waits, waits + 1);
+	pump(p, 1, 3);
+}
+
+/* Threads with a queue pair each, one CQ, the helper, and a kernel that grants. */
+enum {
+	THREADS = 4,
+	MESSAGES = 300,
+};
+
+struct worker {
+	struct fake_qp *qp;
+	uint32_t posted;
+	uint32_t done;
+};
+
+static uint32_t all_done;
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct ibv_wc wc[3];
+	int n;
+
+	while (__atomic_load_n(&all_done, __ATOMIC_RELAXED) < THREADS * MESSAGES) {
+		if (w->posted < MESSAGES &&
+		    !post(w->qp, w->posted % 3 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND,
+			  w->posted, (w->posted % 9) * CHUNK / 2, IBV_SEND_SIGNALED))
+			w->posted++;
+		fake_run(w->qp, 3);
+		n = ibv_poll_cq(w->qp->ex.qp_base.send_cq, 3, wc);
+		if (n > 0)
+			__atomic_add_fetch(&all_done, n, __ATOMIC_RELAXED);
+		if (w->posted % 64 == 63)
+			usleep(100);
+	}
+	return NULL;
+}
+
+static void threads(void **state)
+{
+	struct prog *p = *state;
+	struct worker w[THREADS] = {};
+	pthread_t thread[THREADS];
+	uint32_t i, done;
+
+	fake.run_helper = true;
+	for (i = 0; i < THREADS; i++) {
+		w[i].qp = make_qp(p, p->cq, 0);
+		pthread_create(&thread[i], NULL, work, &w[i]);
+	}
+	while ((done = __atomic_load_n(&all_done, __ATOMIC_RELAXED)) <
+	       THREADS * MESSAGES) {
+		__atomic_store_n(&fake.k.mode, done % 5 == 4 ? RISO_USER_OPEN :
+				 RISO_USER_PACED, __ATOMIC_RELAXED);
+		for (i = 0; i < RISO_USER_DIRS; i++)
+			if (__atomic_load_n(&fake.u.dir[i].taken, __ATOMIC_ACQUIRE) ==
+			    fake.k.dir[i].seq)
+				grant(i, 4 * cost(CHUNK));
+		__atomic_add_fetch(&fake.now, 1000, __ATOMIC_RELAXED);
+		usleep(10);
+	}
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		assert_int_equal(w[i].posted, MESSAGES);
+		riso_destroy_qp(&w[i].qp->ex.qp_base);
+	}
+}
+
+static int fake_group_setup(void **state)
+{
+	(void)state;
+	riso_real = (struct riso_real) {
+		.open_device = fake_open_device,
+		.close_device = fake_close_device,
+		.get_device_name = fake_get_device_name,
+		.query_device = fake_query_device,
+		.create_qp = fake_create_qp,
+		.destroy_qp = fake_destroy_qp,
+		.modify_qp = fake_modify_qp,
+		.query_qp = fake_query_qp,
+		.qp_to_qp_ex = fake_qp_to_qp_ex,
+		.create_cq = fake_create_cq,
+		.resize_cq = fake_resize_cq,
+		.destroy_cq = fake_destroy_cq,
+	};
+	riso_sys = (struct riso_sys) {
+		.open = fake_open,
+		.ioctl = fake_ioctl,
+		.mmap = fake_mmap,
+		.munmap = fake_munmap,
+		.close = fake_close,
+		.now = fake_clock,
+		.create_thread = fake_create_thread,
+	};
+	local = calloc(1, LARGEST + 1);
+	remote = calloc(1, LARGEST + 1);
+	return local && remote ? 0 : -1;
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TEST_EMPTY(fn) cmocka_unit_test_setup_teardown(fn, setup_empty, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(write_bytes),
+		TEST(read_bytes),
+		TEST(read_byte_len),
+		TEST(whole_and_in_order),
+		TEST(inline_data),
+		TEST(unsignaled),
+		cmocka_unit_test_setup_teardown(sig_all, setup_sig_all, teardown),
+		TEST(told_what_was_asked),
+		TEST(depth_paced),
+		TEST(depth_open),
+		TEST(chain),
+		TEST(refused_at_once),
+		TEST(refused_later),
+		TEST(refused_event),
+		TEST(slots_bound),
+		TEST(window_bound),
+		TEST(few_hidden),
+		TEST(polls_cheaply),
+		TEST(post_reaps),
+		TEST(armed),
+		TEST(armed_late),
+		TEST(grants_spent_exactly),
+		TEST(repriced),
+		TEST(large_send),
+		TEST(void_grants),
+		TEST(sparse),
+		TEST(error_in_the_middle),
+		TEST(error_at_the_end),
+		TEST(flush),
+		TEST(reset),
+		TEST(purged),
+		TEST(destroyed),
+		TEST(open_and_paced),
+		TEST(never_stuck),
+		TEST(latency_passes),
+		TEST(turns),
+		TEST(not_ours),
+		TEST_EMPTY(limits),
+		TEST_EMPTY(no_kernel),
+		TEST(builders),
+		TEST_EMPTY(extended_cq),
+		TEST(forked),
+		TEST(closed_early),
+		TEST(helper_posts),
+		TEST(helper_waits),
+		TEST(helper_each),
+		TEST(asks_again),
+		TEST(threads),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("shim", tests, fake_group_setup, NULL);
+}
