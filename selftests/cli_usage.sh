@@ -47,11 +47,21 @@ help_is_complete()
 	done
 }
 
+# ends_with STATUS WORD...
+ends_with()
+{
+	local want=$1
+	shift
+
+	rdma-isolate "$@" >/dev/null 2>&1
+	[ $? -eq "$want" ]
+}
+
 ktap_print_header
-ktap_set_plan 54
+ktap_set_plan 59
 usage "usage:"
-usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, apply, help" device
-usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, apply, help" de
+usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, apply, run, help" device
+usage "one of: dev, flow, group, budget, rule, statistic, monitor, explain, doctor, dump, sync, apply, run, help" de
 usage "one of: show, set, help" dev list
 usage "one of: show, set, help" dev sho
 usage "options are" -x dev
@@ -96,6 +106,11 @@ usage "one DEV at most" apply rxe0 rxe1
 usage "the name of an RDMA device" apply ""
 usage "the name of an RDMA device" apply /sys/class/infiniband/
 usage "-b FILE" -b - dev show
+usage "run takes" run ls
+usage "run takes" run --class latency --
+usage "latency, throughput or bandwidth" run --class fast -- ls
+check "a program's own status" ends_with 7 run -- sh -c "exit 7"
+check "no such program" ends_with 127 run -- /nonexistent
 check "the doctor says that it is missing" doctor_misses_it
 check "the module is missing for dump" refused 1 "modprobe" dump
 check "the module is missing for sync" refused 1 "modprobe" sync /dev/null

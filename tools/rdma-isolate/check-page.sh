@@ -20,7 +20,7 @@ for object in $("$dir/rdma-isolate" complete); do
 	case $object in
 	help)
 		continue ;;
-	dump|sync|apply)
+	dump|sync|apply|run)
 		grep -q "fBrdma-isolate $object" <<<"$page" ||
 			lacks "$1" "$object"
 		continue ;;

@@ -364,6 +364,7 @@ void cmd_help(FILE *file)
 	      "       rdma-isolate dump\n"
 	      "       rdma-isolate sync FILE\n"
 	      "       rdma-isolate apply [DEV]\n"
+	      "       rdma-isolate run [--class CLASS] -- PROGRAM [ARGUMENT]...\n"
 	      "       rdma-isolate OBJECT help\n"
 	      "       rdma-isolate -V | help\n"
 	      "    -b  run the commands of a file, - is standard input: all or none\n"
@@ -373,7 +374,8 @@ void cmd_help(FILE *file)
 	      "    -V  print the version\n"
 	      "dump: print settings and rules as commands\n"
 	      "sync: make settings and rules those of such a file\n"
-	      "apply: add settings and rules of all files in " CONFIG_DIR "\n",
+	      "apply: add settings and rules of all files in " CONFIG_DIR "\n"
+	      "run: run a program with the verbs shim, which shares by the rules\n",
 	      file);
 	for (i = 0; i < OBJECTS; i++) {
 		fprintf(file, "%s: %s\n", objects[i]->name, objects[i]->doc);
@@ -392,7 +394,7 @@ static int unknown_object(const char *name)
 	fprintf(stderr, "unknown object \"%s\", one of: ", name);
 	for (i = 0; i < OBJECTS; i++)
 		fprintf(stderr, "%s, ", objects[i]->name);
-	fputs("dump, sync, apply, help\n", stderr);
+	fputs("dump, sync, apply, run, help\n", stderr);
 	return CMD_USAGE;
 }
 
@@ -515,7 +517,7 @@ int cmd_complete(int argc, char **argv)
 	if (!argc) {
 		for (i = 0; i < OBJECTS; i++)
 			puts(objects[i]->name);
-		puts("dump\nsync\napply\nhelp");
+		puts("dump\nsync\napply\nrun\nhelp");
 		return CMD_DONE;
 	}
 

@@ -9,6 +9,7 @@
 #include "batch.h"
 #include "cmd.h"
 #include "config.h"
+#include "run.h"
 
 /* A unit knows its device by the path in sysfs. */
 static int apply(const char *dev)
@@ -37,6 +38,8 @@ static int run(int argc, char **argv, const char *batch, struct printer *out)
 	if (!strcmp(argv[0], "apply"))
 		return argc > 2 ? usage_error("apply takes one DEV at most") :
 				  apply(argv[1]);
+	if (!strcmp(argv[0], "run"))
+		return run_program(argc, argv);
 
 	status = cmd_parse(argc, argv, &cmd);
 	return status == CMD_DONE ? cmd_run(&cmd, out) : status;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Runs a program with the verbs shim, so that it takes part in the shares of its RDMA
+ * devices.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "error.h"
+#include "run.h"
+
+/* As env(1) and others have them. */
+enum { RUN_NOT_EXECUTED = 126, RUN_NOT_FOUND = 127 };
+
+#define SHIM	"librdma_isolate.so"
+
+/* Where it lies beside this tool: installed, or in the source tree. */
+static const char * const places[] = {
+	"../lib/rdma-isolate/" SHIM, "../../userspace/shim/" SHIM,
+};
+
+static bool find_shim(char *path)
+{
+	char self[PATH_MAX], file[2 * PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	unsigned int i;
+
+	if (len < 0)
+		return false;
+	self[len] = 0;
+	*strrchr(self, '/') = 0;
+	for (i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(file, sizeof(file), "%s/%s", self, places[i]);
+		if (realpath(file, path))
+			return true;
+	}
+	return false;
+}
+
+static bool is_class(const char *word)
+{
+	unsigned int i;
+
+	for (i = 0; i < name_class.n; i++)
+		if (!strcmp(name_class.values[i].name, word))
+			return true;
+	return false;
+}
+
+int run_program(int argc, char **argv)
+{
+	char shim[PATH_MAX], list[3 * PATH_MAX];
+	const char *class = NULL, *others = getenv("LD_PRELOAD");
+
+	if (argc > 2 && !strcmp(argv[1], "--class")) {
+		class = argv[2];
+		if (!is_class(class))
+			return usage_error("class is latency, throughput or bandwidth, not \"%s\"",
+					   class);
+		argc -= 2;
+		argv += 2;
+	}
+	if (argc < 3 || strcmp(argv[1], "--"))
+		return usage_error("run takes [--class CLASS] -- PROGRAM [ARGUMENT]...");
+	if (!find_shim(shim)) {
+		error("%s is not where \"make install\" puts it, ../lib/rdma-isolate",
+		      SHIM);
+		return CMD_REFUSED;
+	}
+	if (snprintf(list, sizeof(list), "%s%s%s", shim, others ? ":" : "",
+		     others ? others : "") >= (int)sizeof(list)) {
+		error("LD_PRELOAD is too long");
+		return CMD_REFUSED;
+	}
+	setenv("LD_PRELOAD", list, 1);
+	setenv("NCCL_IBVERBS_LIB", shim, 1);
+	if (class)
+		setenv("RDMA_ISOLATE_CLASS", class, 1);
+	execvp(argv[2], argv + 2);
+	error("%s: %s", argv[2], strerror(errno));
+	return errno == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTED;
+}
