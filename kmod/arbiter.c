@@ -556,12 +556,18 @@ static void update_user_load(struct riso_user *u, enum riso_dir dir)
 	ud->load = load;
 }
 
+/* In each of these a process may post a chunk as debt: half of the device at most. */
+static u64 user_slice(const struct riso_dev *rd)
+{
+	return max_t(u64, RISO_SLICE_NS, 2 * rd->chunk_ns);
+}
+
 /* What the rule of sparse groups has allowed since it was asked last. */
 static u64 sparse_since(const struct riso_dev *rd, struct riso_group_dir *gd,
 			u64 now)
 {
-	u64 slices = min_t(u64, div64_u64(now - gd->slice_ns, RISO_SLICE_NS),
-			   RISO_WATCH_NS / RISO_SLICE_NS);
+	u64 since = min_t(u64, now - gd->slice_ns, RISO_WATCH_NS);
+	u64 slices = div64_u64(since, user_slice(rd));
 
 	if (slices)
 		gd->slice_ns = now;
@@ -721,7 +727,7 @@ void riso_arb_pace_users(struct riso_dev *rd)
 			 now < rd->arb[RISO_RX].contested_ns;
 	struct riso_pacing p = {
 		.chunk = shaped(rd) ? rd->cfg.chunk_bytes : RISO_OPEN_CHUNK,
-		.slice_ns = RISO_SLICE_NS,
+		.slice_ns = min_t(u64, user_slice(rd), U32_MAX),
 		.sparse = chunk_wire(rd),
 		.window = U64_MAX,
 	};
