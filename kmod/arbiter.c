@@ -611,13 +611,14 @@ static void ask(struct riso_user *u, enum riso_dir dir, bool asks)
 	}
 }
 
-/* Does it want something? */
-static void look_at(struct riso_user *u, u64 now)
+/* Does it want something? One that is stopped does not, until it calls. */
+static void look_at(struct riso_user *u, bool calls, u64 now)
 {
 	int dir;
 
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		if (read_user(u, dir, now) && READ_ONCE(u->group->shims))
+		if (read_user(u, dir, now) && READ_ONCE(u->group->shims) &&
+		    (calls || !u->dir[dir].behind))
 			ask(u, dir, true);
 }
 
@@ -631,7 +632,7 @@ static void read_users(struct riso_dev *rd, u64 now)
 	list_for_each_entry_safe(u, tmp, &rd->users, list) {
 		if (!visits--)
 			break;
-		look_at(u, now);
+		look_at(u, false, now);
 		list_move_tail(&u->list, &seen);
 	}
 	list_splice_tail(&seen, &rd->users);
@@ -754,7 +755,7 @@ void riso_arb_pace_users(struct riso_dev *rd)
 void riso_arb_ask(struct riso_user *u)
 {
 	if (!u->gone)
-		look_at(u, ktime_get_ns());
+		look_at(u, true, ktime_get_ns());
 }
 
 /**

@@ -97,9 +97,11 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 	const struct riso_udir *page = &u->upage->dir[dir];
 	struct riso_share *ud = &u->dir[dir];
 	u64 want, out, granted;
-	u32 num;
+	u32 taken, num;
 
-	granted = good(ud, READ_ONCE(page->taken), now, &num);
+	taken = READ_ONCE(page->taken);
+	ud->behind = taken != ud->seq;
+	granted = good(ud, taken, now, &num);
 	advance(&ud->done, READ_ONCE(page->done));
 	*posted = advance(&ud->posted, READ_ONCE(page->posted));
 	*debt = min(advance(&ud->debt, READ_ONCE(page->debt)), *posted);

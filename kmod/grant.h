@@ -20,6 +20,7 @@ struct riso_group;
  * @grant: the last two, as given; the page is never read back
  * @seq: number of the last
  * @want: what it wants beyond grants that are good, as read last
+ * @behind: it had not taken the last grant then
  * @posted: &riso_udir.posted as read last
  * @done: &riso_udir.done likewise
  * @debt: &riso_udir.debt likewise
@@ -33,6 +34,7 @@ struct riso_share {
 	struct riso_grant grant[2];
 	u32 seq;
 	u64 want;
+	bool behind;
 	u64 posted;
 	u64 done;
 	u64 debt;

@@ -452,7 +452,7 @@ static const char *attach(struct riso_member *m)
 
 	m->fd = riso_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
 	if (m->fd < 0)
-		return "open";
+		return "open " RISO_USER_FILE;
 	memcpy(a.dev, m->name, sizeof(a.dev));
 	if (riso_sys.ioctl(m->fd, RISO_IOC_ATTACH, &a))
 		goto close_file;
