@@ -200,6 +200,19 @@ u64 riso_arb_pace(const struct riso_dev *rd, enum riso_dir dir)
 				   rd->cfg.max_rate);
 }
 
+/**
+ * riso_arb_over_target - has the agent found that Target99 is missed?
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if Current99 is above Target99, false if not or if nobody knows.
+ */
+bool riso_arb_over_target(const struct riso_dev *rd)
+{
+	return rd->steer.target99_ns &&
+	       rd->steer.current99_ns > rd->steer.target99_ns;
+}
+
 static u32 token_ops(const struct riso_dev *rd)
 {
 	return rd->cfg.token_ops == RISO_AUTO ? RISO_TURN_OPS :
@@ -516,12 +529,13 @@ static void set_vtime(struct riso_arb *a, struct riso_group_dir *gd, u64 vtime)
 }
 
 /* Groups that are active by turns contend for the device. */
-static void note_active(struct riso_arb *a, const struct riso_group *g, u64 now)
+static void note_active(struct riso_arb *a, struct riso_group *g, u64 now)
 {
 	if (a->last != g && now - a->last_ns < RISO_ACTIVE_NS)
 		a->contested_ns = now + 2 * RISO_ACTIVE_NS;
 	a->last = g;
 	a->last_ns = now;
+	g->active_ns = now;
 }
 
 static void charge_group(struct riso_dev *rd, enum riso_dir dir,
@@ -731,6 +745,7 @@ void riso_arb_pace_users(struct riso_dev *rd)
 		.slice_ns = min_t(u64, user_slice(rd), U32_MAX),
 		.sparse = chunk_wire(rd),
 		.window = U64_MAX,
+		.over_target = riso_arb_over_target(rd),
 	};
 	struct riso_user *u;
 
@@ -1275,9 +1290,10 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		rd->arb[dir].next = min(rd->arb[dir].next,
 					now + rd->chunk_ns + tick(rd));
+		if (was == rd->was_shaped)
+			continue;
 		rd->arb[dir].ceiling = U64_MAX;
-		if (was != rd->was_shaped)
-			rd->arb[dir].peak = 0;
+		rd->arb[dir].peak = 0;
 	}
 	list_for_each_entry(f, &rd->managed, managed) {
 		if (was != rd->was_shaped) {
@@ -1351,6 +1367,8 @@ void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
 	info->rx_bytes = g->bytes[RISO_RX];
 	info->wrs = g->wrs;
 	info->used_ns = g->used_ns;
+	info->shim = g->user;
+	info->fault = g->fault;
 	riso_pressure_info(&g->pressure, now, &info->pressure);
 	spin_unlock_irq(&rd->lock);
 }
@@ -1366,6 +1384,8 @@ static u32 watch_users(struct riso_dev *rd)
 		read_users(rd, ktime_get_ns());
 		spin_unlock_irq(&rd->lock);
 	}
+	if (users)
+		riso_flow_tell_faults(rd);
 	return users;
 }
 

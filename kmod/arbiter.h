@@ -58,10 +58,15 @@ struct riso_group_dir {
  * @who: what its flows have in common
  * @user: the process takes part by itself, or NULL
  * @shims: flows that it posts for under grants, under &riso_dev.mutex
+ * @fault: what its process did wrong last
+ * @faults: a bit for each kind that was seen
+ * @told_faults: and of which listeners know, under &riso_dev.mutex
  * @dir: place in the arbiter of each direction
  * @bytes: payload posted by its flows, of those gone too
  * @wrs: work requests posted to their last byte
  * @used_ns: device time of what was posted, not divided by the weight
+ * @active_ns: when that was last
+ * @classes: a bit for each class of its flows, for riso_flow_count_groups()
  * @pressure: what it had to wait
  *
  * For kernel flows one ULP that talks to one remote address, for user-space
@@ -75,10 +80,15 @@ struct riso_group {
 	struct riso_identity who;
 	struct riso_user *user;
 	u32 shims;
+	enum riso_fault fault;
+	unsigned long faults;
+	unsigned long told_faults;
 	struct riso_group_dir dir[RISO_DIRS];
 	u64 bytes[RISO_DIRS];
 	u64 wrs;
 	u64 used_ns;
+	u64 active_ns;
+	u32 classes;
 	struct riso_pressure pressure;
 };
 
@@ -92,6 +102,8 @@ struct riso_group {
  * @rx_bytes: payload fetched
  * @wrs: work requests posted to their last byte
  * @used_ns: device time of these
+ * @shim: its process takes part by itself
+ * @fault: what that did wrong last
  * @pressure: what it had to wait
  */
 struct riso_group_info {
@@ -103,6 +115,8 @@ struct riso_group_info {
 	u64 rx_bytes;
 	u64 wrs;
 	u64 used_ns;
+	bool shim;
+	enum riso_fault fault;
 	struct riso_pressure_info pressure;
 };
 
@@ -182,6 +196,7 @@ void riso_arb_init(struct riso_dev *rd);
 void riso_arb_start(struct riso_dev *rd);
 void riso_arb_stop(struct riso_dev *rd);
 u64 riso_arb_pace(const struct riso_dev *rd, enum riso_dir dir);
+bool riso_arb_over_target(const struct riso_dev *rd);
 void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
 			 struct riso_group_info *info);
 void riso_arb_reconfigure(struct riso_dev *rd);

@@ -150,16 +150,15 @@ static void detach(struct file_state *fs)
 }
 
 /*
- * The last of its threads is going: others may hold the file, but nobody can post under
- * its grants.
+ * The owner closes it, or ends: others may hold the file, but can do nothing with it, and
+ * would keep the place of one that is gone.
  */
 static int chardev_flush(struct file *file, fl_owner_t id)
 {
 	struct file_state *fs = file->private_data;
 
 	mutex_lock(&fs->lock);
-	if (fs->attached && task_tgid_nr(current) == fs->pid &&
-	    !atomic_read(&current->signal->live))
+	if (fs->attached && task_tgid_nr(current) == fs->pid)
 		detach(fs);
 	mutex_unlock(&fs->lock);
 	return 0;

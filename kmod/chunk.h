@@ -117,6 +117,25 @@ static inline __u64 riso_wire_bytes(__u64 payload, __u32 mtu, __u32 header)
 	return payload + packets * header;
 }
 
+/* Ethernet, IPv4, UDP, BTH and ICRC of each packet; RETH of each message. */
+enum {
+	RISO_PACKET_HEADER = 14 + 20 + 8 + 12 + 4,
+	RISO_MESSAGE_HEADER = 16,
+};
+
+/**
+ * riso_piece_wire - what a chunk, or a message that goes out whole, is counted as
+ * @payload: its bytes
+ * @mtu: path MTU in bytes, not 0
+ *
+ * Return: bytes, of which max-rate is how many there can be in a second.
+ */
+static inline __u64 riso_piece_wire(__u64 payload, __u32 mtu)
+{
+	return riso_wire_bytes(payload, mtu, RISO_PACKET_HEADER) +
+	       RISO_MESSAGE_HEADER;
+}
+
 /**
  * enum riso_verdict - what becomes of a completion of the provider
  * @RISO_HIDE: the owner must not see it

@@ -108,6 +108,7 @@ void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info)
 	info->cfg = rd->own;
 	info->latency_flows = rd->latency_flows;
 	info->held = rd->held;
+	info->programs = rd->num_users;
 	list_for_each_entry(f, &rd->managed, managed)
 		info->managed_flows += f->mode == RISO_FLOW_MANAGED;
 	spin_unlock_irq(&rd->lock);
@@ -185,7 +186,10 @@ static void unhook(struct riso_dev *rd)
 	mutex_unlock(&rd->mutex);
 }
 
-/* The ib_device goes away, nothing of ours is in use: forget it. */
+/*
+ * The ib_device goes away, nothing of ours is in use: forget it. Until the hooks are out
+ * a QP may come or go, which queues the drain work: the caller cancels that, and puts.
+ */
 static void bury(struct riso_dev *rd)
 {
 	mutex_lock(&control);
@@ -197,7 +201,6 @@ static void bury(struct riso_dev *rd)
 	mutex_unlock(&devs_lock);
 	riso_nl_changed();
 	unhook(rd);
-	riso_dev_put(rd);
 }
 
 /* Nothing is held or out any more: take the hooks out. */
@@ -219,8 +222,10 @@ static void finish(struct riso_dev *rd)
 	if (!removing)
 		riso_nl_dev_event(rd);
 	if (orphan) {
-		cancel_delayed_work(&rd->drain);
 		bury(rd);
+		/* This is the drain work: it cannot run beside itself. */
+		cancel_delayed_work(&rd->drain);
+		riso_dev_put(rd);
 	}
 	module_put(THIS_MODULE);
 }
@@ -234,8 +239,11 @@ static void drain_work(struct work_struct *work)
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, drain);
 	bool leaving = READ_ONCE(rd->state) == RISO_STATE_DRAINING;
-	bool settled;
+	bool settled, news;
 
+	/* A QP that came or went while the device was forgotten has queued this. */
+	if (READ_ONCE(rd->state) == RISO_STATE_GONE)
+		return;
 	riso_comp_reap(rd);
 	riso_arb_run(rd);
 	mutex_lock(&rd->mutex);
@@ -243,7 +251,13 @@ static void drain_work(struct work_struct *work)
 	settled = !riso_flow_settle_all(rd);
 	if (leaving)
 		settled = settled && riso_comp_idle(rd);
+	/* It changes under the mutex. */
+	news = rd->told_latency != !!rd->latency_flows;
+	if (news)
+		rd->told_latency = !rd->told_latency;
 	mutex_unlock(&rd->mutex);
+	if (news)
+		riso_nl_ctrl_event(rd);
 	if (leaving && settled) {
 		/* Without its timer nothing is reaped: look once more. */
 		riso_arb_stop(rd);
@@ -397,14 +411,30 @@ static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
 	}
 	if (chg->mask & RISO_SET_HISTOGRAM)
 		cfg->histogram = new->histogram;
+	if (chg->mask & RISO_SET_TARGET99) {
+		if (new->target99_ns != RISO_AUTO &&
+		    (!new->target99_ns || new->target99_ns > RDMA_ISOLATE_TARGET99_MAX)) {
+			NL_SET_ERR_MSG(extack, "target99 is 1 ns to 4 s, or auto");
+			return -ERANGE;
+		}
+		cfg->target99_ns = new->target99_ns;
+	}
+	if (chg->mask & RISO_SET_CTRL)
+		cfg->ctrl = new->ctrl;
 	return 0;
 }
 
+static const struct riso_steer nobody;
+
 /* Lent until @lease_end, or the operator's own if that is 0; control held. */
 static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
-			 u64 lease_end)
+			 const struct riso_steer *steer, u64 lease_end)
 {
+	struct riso_steer was;
+
 	spin_lock_irq(&rd->lock);
+	was = rd->steer;
+	rd->steer = *steer;
 	rd->cfg = *cfg;
 	rd->lease_end = lease_end;
 	if (!lease_end)
@@ -412,6 +442,10 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 	riso_arb_reconfigure(rd);
 	spin_unlock_irq(&rd->lock);
 	riso_arb_run(rd);
+	if (was.pid != steer->pid)
+		update_flows(rd);
+	if (was.state != steer->state)
+		riso_nl_ctrl_event(rd);
 }
 
 int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
@@ -426,11 +460,24 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 	if (!err && (chg->mask & RISO_SET_MODE))
 		err = set_mode(rd, chg->mode, extack);
 	if (!err && (chg->mask & ~RISO_SET_MODE))
-		put_in_force(rd, &cfg, 0);
+		put_in_force(rd, &cfg, &nobody, 0);
 	if (!err && (chg->mask & RISO_SET_HISTOGRAM))
 		riso_observe_update(rd);
 	mutex_unlock(&control);
 	return err;
+}
+
+/* An agent that has died leaves its lease to the next one. */
+static bool is_alive(u32 pid)
+{
+	struct task_struct *task;
+	bool alive;
+
+	rcu_read_lock();
+	task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_TGID);
+	alive = task && !READ_ONCE(task->exit_state);
+	rcu_read_unlock();
+	return alive;
 }
 
 int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
@@ -449,11 +496,22 @@ int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
 		err = -ENODEV;
 		goto unlock;
 	}
+	err = -EBUSY;
+	if (chg->steer.pid && rd->own.ctrl == RISO_CTRL_MANUAL) {
+		NL_SET_ERR_MSG(extack, "ctrl of the device is manual");
+		goto unlock;
+	}
+	if (rd->steer.pid && rd->steer.pid != chg->steer.pid &&
+	    (!chg->steer.pid || is_alive(rd->steer.pid))) {
+		NL_SET_ERR_MSG(extack,
+			       "an agent steers the device; with ctrl manual it does not");
+		goto unlock;
+	}
 	cfg = rd->cfg;
 	err = merge_cfg(&cfg, chg, extack);
 	if (err)
 		goto unlock;
-	put_in_force(rd, &cfg, ktime_get_ns() + chg->lease_ns);
+	put_in_force(rd, &cfg, &chg->steer, ktime_get_ns() + chg->lease_ns);
 	/* Neither what is rounded off nor the present jiffy may make it early. */
 	mod_delayed_work(riso_wq, &rd->lease,
 			 nsecs_to_jiffies(chg->lease_ns) + 2);
@@ -472,7 +530,7 @@ static void lease_expired(struct work_struct *work)
 	mutex_lock(&control);
 	over = rd->lease_end && rd->lease_end <= ktime_get_ns();
 	if (over) {
-		put_in_force(rd, &rd->own, 0);
+		put_in_force(rd, &rd->own, &nobody, 0);
 		trace_budget_expire(rd);
 	}
 	mutex_unlock(&control);
@@ -489,9 +547,11 @@ void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget)
 	budget->cfg = rd->cfg;
 	budget->lease_ns = rd->lease_end ?
 			   max(rd->lease_end, now + 1) - now : 0;
+	budget->steer = rd->steer;
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		budget->pace[dir] = riso_arb_pace(rd, dir);
 	spin_unlock_irq(&rd->lock);
+	riso_flow_count_groups(rd, budget->groups);
 }
 
 /* --- devices come and go --- */
@@ -555,6 +615,7 @@ static int add_one(struct ib_device *ibdev)
 		.token_bytes = RISO_AUTO,
 		.token_ops = RISO_AUTO,
 		.inflight_bytes = RISO_AUTO,
+		.target99_ns = RISO_AUTO,
 	};
 	rd->cfg.safe_util = rd->cfg.max_rate;
 	rd->own = rd->cfg;
@@ -619,6 +680,8 @@ static void remove_one(struct ib_device *ibdev, void *data)
 		return;
 	cancel_delayed_work_sync(&rd->drain);
 	bury(rd);
+	cancel_delayed_work_sync(&rd->drain);
+	riso_dev_put(rd);
 }
 
 /* Rules go by the name. */

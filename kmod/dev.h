@@ -58,6 +58,8 @@ enum riso_state {
  *	0 is off, RISO_AUTO is two chunks
  * @calibrated: @max_rate was set by somebody, not guessed from the port
  * @histogram: measure times from post to completion in observe mode
+ * @target99_ns: what the agent steers for (Target99), RISO_AUTO leaves it to the agent
+ * @ctrl: whether there may be an agent
  */
 struct riso_cfg {
 	u64 max_rate;
@@ -69,6 +71,22 @@ struct riso_cfg {
 	u32 inflight_bytes;
 	bool calibrated;
 	bool histogram;
+	u32 target99_ns;
+	enum riso_ctrl ctrl;
+};
+
+/**
+ * struct riso_steer - the agent that steers a device, and what it finds
+ * @pid: its process, 0 for none
+ * @state: what it makes of the following
+ * @target99_ns: what it steers for (Target99)
+ * @current99_ns: what it has measured (Current99), 0 for nothing
+ */
+struct riso_steer {
+	u32 pid;
+	enum riso_ctrl_state state;
+	u32 target99_ns;
+	u64 current99_ns;
 };
 
 /**
@@ -76,11 +94,15 @@ struct riso_cfg {
  * @cfg: settings in force
  * @lease_ns: how long they are lent, 0 if they are the operator's own
  * @pace: what the clock of each direction runs at, bytes per second
+ * @steer: who has lent them
+ * @groups: that take part, by class
  */
 struct riso_budget {
 	struct riso_cfg cfg;
 	u64 lease_ns;
 	u64 pace[RISO_DIRS];
+	struct riso_steer steer;
+	u32 groups[RISO_CLASS_BANDWIDTH + 1];
 };
 
 /**
@@ -89,12 +111,14 @@ struct riso_budget {
  * @mode: RISO_STATE_IDLE, _OBSERVE or _ENFORCE, if RISO_SET_MODE
  * @cfg: the new values
  * @lease_ns: how long they hold, 0 for until they are changed
+ * @steer: of the agent that lends them
  */
 struct riso_change {
 	u32 mask;
 	enum riso_state mode;
 	struct riso_cfg cfg;
 	u64 lease_ns;
+	struct riso_steer steer;
 };
 
 #define RISO_SET_MODE		BIT(0)
@@ -106,6 +130,8 @@ struct riso_change {
 #define RISO_SET_TOKEN_OPS	BIT(6)
 #define RISO_SET_INFLIGHT	BIT(7)
 #define RISO_SET_HISTOGRAM	BIT(8)
+#define RISO_SET_TARGET99	BIT(9)
+#define RISO_SET_CTRL		BIT(10)
 
 #define RISO_AUTO		U32_MAX
 
@@ -131,15 +157,17 @@ struct riso_change {
  * @removing: the ib_device is going, under the control mutex
  * @orphan: it has gone, its owners have not, likewise
  * @buried: QPs and CQs may be gone without notice, under @mutex
+ * @told_latency: listeners know that there are latency flows, under @mutex
  * @reaped: completions taken on behalf of ULPs
  * @lock: all below, queues and slots; never held over a call of the provider that
  *	posts, taken inside &riso_cq.poll_lock
  * @cfg: settings in force
  * @own: the operator's, in force when nothing is lent
  * @lease_end: until when something is, ns, or 0
+ * @steer: the agent that lends it, written under the control mutex
  * @stats: counters
  * @held: work requests in the queues
- * @latency_flows: latency flows in RTS (L)
+ * @latency_flows: latency flows in RTS
  * @chunk_ns: time of a chunk at SafeUtil
  * @fine: that is long enough for a timer to pace single chunks
  * @was_shaped: messages are cut and paced
@@ -186,12 +214,14 @@ struct riso_dev {
 	bool removing;
 	bool orphan;
 	bool buried;
+	bool told_latency;
 	atomic_long_t reaped;
 
 	spinlock_t lock ____cacheline_aligned_in_smp; /* see above */
 	struct riso_cfg cfg;
 	struct riso_cfg own;
 	u64 lease_end;
+	struct riso_steer steer;
 	u64 stats[RISO_STAT_MAX];
 	u32 held;
 	u32 latency_flows;
@@ -208,8 +238,8 @@ struct riso_dev {
 	struct list_head managed;
 	struct list_head users;
 	u32 num_users;
-	int grants;
 	u32 asking;
+	int grants;
 	wait_queue_head_t wait;
 	struct hrtimer timer;
 	u64 timer_ns;
@@ -229,6 +259,7 @@ struct riso_dev {
  * @latency_flows: latency flows in RTS (L)
  * @managed_flows: flows that are queued and paced
  * @held: work requests in the queues
+ * @programs: processes that take part by themselves
  */
 struct riso_dev_info {
 	char name[IB_DEVICE_NAME_MAX];
@@ -239,6 +270,7 @@ struct riso_dev_info {
 	u32 latency_flows;
 	u32 managed_flows;
 	u32 held;
+	u32 programs;
 };
 
 /* Work of ours: all of it is done before the module goes. */

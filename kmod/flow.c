@@ -136,8 +136,16 @@ static bool wanted(const struct riso_flow *f)
 	       (f->rule_id || listed(f->who.ulp));
 }
 
+/* The agent's own: what measures shall not be measured. */
+static bool is_reference(const struct riso_flow *f)
+{
+	return f->who.pid && f->who.pid == f->rd->steer.pid;
+}
+
 static enum riso_reason reason(const struct riso_flow *f)
 {
+	if (is_reference(f))
+		return RISO_REASON_REFERENCE;
 	if (f->unfit != RISO_REASON_NONE && !f->shim)
 		return f->unfit;
 	if (f->class == RISO_CLASS_LATENCY)
@@ -202,9 +210,13 @@ static void count_latency(struct riso_flow *f, bool latency)
 	f->counted = latency;
 	spin_lock_irq(&rd->lock);
 	rd->latency_flows += latency ? 1 : -1;
+	f->over_target = latency && riso_arb_over_target(rd);
 	riso_arb_reconfigure(rd);
 	spin_unlock_irq(&rd->lock);
 	riso_arb_run(rd);
+	/* The drain work tells of the first and the last one. */
+	if (rd->told_latency != !!rd->latency_flows)
+		riso_dev_settle(rd);
 }
 
 /* What the flow holds and posts counts for its new group from now on. */
@@ -264,6 +276,7 @@ static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
 		.rule_id = f->rule_id,
 		.weight = f->weight,
 		.group = f->group ? f->group->id : 0,
+		.over_target = f->over_target,
 	};
 	strscpy(info->ulp, f->who.ulp, sizeof(info->ulp));
 	strscpy(info->comm, f->who.comm, sizeof(info->comm));
@@ -304,15 +317,32 @@ static void tell_error(struct riso_flow *f)
 		tell(f, RISO_FLOW_FAILED);
 }
 
-/* A rule never changes: its id stands for class and weight. */
+/* A rule never changes: its id stands for the weight. */
 static void tell_news(struct riso_flow *f)
 {
-	if (f->told && f->told_reason == reason(f) && f->told_rule == f->rule_id)
+	if (f->told && f->told_reason == reason(f) && f->told_class == f->class &&
+	    f->told_rule == f->rule_id && f->told_over == f->over_target)
 		return;
 	f->told = true;
+	f->told_over = f->over_target;
 	f->told_reason = reason(f);
+	f->told_class = f->class;
 	f->told_rule = f->rule_id;
 	tell(f, RISO_FLOW_NEWS);
+}
+
+/* Of each kind once, so that nobody can make much noise. */
+static void tell_faults(struct riso_dev *rd, struct riso_group *g)
+{
+	unsigned long faults = READ_ONCE(g->faults) & ~g->told_faults;
+	struct riso_group_info info;
+
+	for (; faults; faults &= faults - 1) {
+		riso_arb_group_info(rd, g, &info);
+		info.fault = __ffs(faults);
+		g->told_faults |= BIT(info.fault);
+		riso_nl_fault_event(rd, &info);
+	}
 }
 
 /* Class, group and management, from rules and state; mutex held. */
@@ -360,7 +390,7 @@ static void update(struct riso_flow *f)
 		riso_dev_settle(rd);
 	count_latency(f, f->class == RISO_CLASS_LATENCY &&
 		      f->unfit != RISO_REASON_SPECIAL_QP &&
-		      f->state == IB_QPS_RTS);
+		      f->state == IB_QPS_RTS && !is_reference(f));
 	tell_news(f);
 }
 
@@ -655,7 +685,24 @@ struct riso_group *riso_flow_group_get(struct riso_dev *rd,
 void riso_flow_group_put(struct riso_dev *rd, struct riso_group *g)
 {
 	mutex_lock(&rd->mutex);
+	tell_faults(rd, g);
 	put_group(g);
+	mutex_unlock(&rd->mutex);
+}
+
+/**
+ * riso_flow_tell_faults - tell listeners what processes were seen to do wrong
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+void riso_flow_tell_faults(struct riso_dev *rd)
+{
+	struct riso_group *g;
+
+	mutex_lock(&rd->mutex);
+	list_for_each_entry(g, &rd->groups, list)
+		tell_faults(rd, g);
 	mutex_unlock(&rd->mutex);
 }
 
@@ -895,6 +942,56 @@ int riso_flow_group_next(struct riso_dev *rd, u32 id,
 	}
 	mutex_unlock(&rd->mutex);
 	return ret;
+}
+
+/* Has it something to do, or had so a moment ago? */
+static bool is_active(const struct riso_group *g, u64 now)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		if (!list_empty(&g->dir[dir].flows) || g->dir[dir].asks)
+			return true;
+	return g->active_ns && now - g->active_ns < NSEC_PER_SEC;
+}
+
+/**
+ * riso_flow_count_groups - how many groups take part (L, B and T)
+ * @rd: the device
+ * @groups: by class: of latency, those with a flow in RTS; of the others, those that
+ *	are active, each in one
+ *
+ * Context: may sleep.
+ */
+void riso_flow_count_groups(struct riso_dev *rd, u32 *groups)
+{
+	struct riso_group *g;
+	struct riso_flow *f;
+	unsigned long qpn;
+	u64 now;
+
+	memset(groups, 0, (RISO_CLASS_BANDWIDTH + 1) * sizeof(*groups));
+	mutex_lock(&rd->mutex);
+	list_for_each_entry(g, &rd->groups, list)
+		g->classes = 0;
+	xa_for_each(&rd->qpns, qpn, f)
+		if (f->group && (f->class == RISO_CLASS_LATENCY ? f->counted :
+							     f->shim || f->q.recs))
+			f->group->classes |= BIT(f->class);
+	spin_lock_irq(&rd->lock);
+	now = ktime_get_ns();
+	list_for_each_entry(g, &rd->groups, list) {
+		if (g->classes & BIT(RISO_CLASS_LATENCY))
+			groups[RISO_CLASS_LATENCY]++;
+		if (!is_active(g, now))
+			continue;
+		if (g->classes & BIT(RISO_CLASS_BANDWIDTH))
+			groups[RISO_CLASS_BANDWIDTH]++;
+		else if (g->classes & BIT(RISO_CLASS_THROUGHPUT))
+			groups[RISO_CLASS_THROUGHPUT]++;
+	}
+	spin_unlock_irq(&rd->lock);
+	mutex_unlock(&rd->mutex);
 }
 
 int riso_flow_info_next(struct riso_dev *rd, u32 qpn,

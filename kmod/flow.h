@@ -57,7 +57,10 @@ enum riso_flow_mode {
  * @dying: the provider is destroying the QP; its number may be another's already
  * @told: listeners know of it
  * @told_reason: and that this is why it is not managed
+ * @told_class: and that this is its class
  * @told_rule: and that this is its rule
+ * @told_over: and that this is @over_target
+ * @over_target: Current99 was above Target99 when it was counted
  * @told_error: and that this is @error
  * @mode: how the hooks treat it
  * @state: of the QP
@@ -100,8 +103,8 @@ enum riso_flow_mode {
  *
  * @qp, @rd, @qpn and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects all from @mode on; @mode is also read without it.
- * &riso_dev.mutex protects shim, wish, class, rule, group, what was told, @seen, @watch and the
- * life of the flow.
+ * &riso_dev.mutex protects shim, wish, class, rule, group, what was told, @seen,
+ * @watch and the life of the flow.
  */
 struct riso_flow {
 	struct hlist_node hash;
@@ -131,7 +134,10 @@ struct riso_flow {
 	bool dying;
 	bool told;
 	enum riso_reason told_reason;
+	enum riso_class told_class;
 	u32 told_rule;
+	bool told_over;
+	bool over_target;
 	enum ib_wc_status told_error;
 
 	enum riso_flow_mode mode;
@@ -242,6 +248,7 @@ struct riso_flow_info {
 	u32 held;
 	u32 rnr_timer;
 	bool rnr_known;
+	bool over_target;
 	enum ib_wc_status error;
 	u32 group;
 	u64 sizes[RISO_SIZES];
@@ -259,6 +266,8 @@ void riso_flow_update_all(struct riso_dev *rd);
 struct riso_group *riso_flow_group_get(struct riso_dev *rd,
 				       const struct riso_identity *who);
 void riso_flow_group_put(struct riso_dev *rd, struct riso_group *g);
+void riso_flow_tell_faults(struct riso_dev *rd);
+void riso_flow_count_groups(struct riso_dev *rd, u32 *groups);
 int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
 		       enum riso_class *class, bool wishes);
 void riso_flow_unregister_all(struct riso_dev *rd, pid_t pid);

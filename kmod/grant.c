@@ -25,11 +25,25 @@
 #include "queue.h"
 
 enum {
-	/* More than this is not believed to be wanted, or posted at one time. */
+	/* More than this is not believed to be wanted, or to be out. */
 	RISO_WANT_MAX = 1 << 30,
 	/* What was granted before twice this is not in the NIC any more. */
 	RISO_LATELY_NS = 2 * NSEC_PER_MSEC,
+	/* Who has not taken a grant for so long after it was void is stopped. */
+	RISO_STOPPED_NS = NSEC_PER_SEC,
 };
+
+/* Nobody posts more between two looks. */
+#define RISO_STEP_MAX (8ull << 30)
+/* No message is as large, so whoever was granted it could have posted. */
+#define RISO_UNSPENT_MAX (4ull << 30)
+
+/* Listeners are told, and nothing else. */
+static void blame(struct riso_user *u, enum riso_fault fault)
+{
+	u->group->fault = fault;
+	u->group->faults |= BIT(fault);
+}
 
 /* Bytes of grants that are good and not taken; *@num is how many. */
 static u64 good(const struct riso_share *ud, u32 taken, u64 now, u32 *num)
@@ -54,12 +68,15 @@ static u64 good(const struct riso_share *ud, u32 taken, u64 now, u32 *num)
 }
 
 /* How far a counter of the process has come; one that goes back is not believed. */
-static u64 advance(u64 *old, u64 new)
+static u64 advance(struct riso_user *u, u64 *old, u64 new)
 {
 	u64 delta = new - *old;
 
 	*old = new;
-	return delta > RISO_WANT_MAX ? 0 : delta;
+	if (delta <= RISO_STEP_MAX)
+		return delta;
+	blame(u, RISO_FAULT_COUNTERS);
+	return 0;
 }
 
 static void age_grants(struct riso_share *ud, u64 now)
@@ -102,15 +119,24 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 	taken = READ_ONCE(page->taken);
 	ud->behind = taken != ud->seq;
 	granted = good(ud, taken, now, &num);
-	advance(&ud->done, READ_ONCE(page->done));
-	*posted = advance(&ud->posted, READ_ONCE(page->posted));
-	*debt = min(advance(&ud->debt, READ_ONCE(page->debt)), *posted);
+	advance(u, &ud->done, READ_ONCE(page->done));
+	*posted = advance(u, &ud->posted, READ_ONCE(page->posted));
+	*debt = min(advance(u, &ud->debt, READ_ONCE(page->debt)), *posted);
+	if (*posted)
+		ud->unspent = 0;
+	if (ud->unspent > RISO_UNSPENT_MAX)
+		blame(u, RISO_FAULT_UNSPENT);
+	if ((s32)(ud->seq - taken) < 0)
+		blame(u, RISO_FAULT_TAKEN);
 	out = ud->posted - ud->done;
 	if (out > RISO_WANT_MAX)
 		out = 0;
 	age_grants(ud, now);
 	ud->out = min(granted + out, ud->lately + ud->before);
 	want = min_t(u64, READ_ONCE(page->want), RISO_WANT_MAX);
+	if (want && ud->behind && u->mode == RISO_USER_PACED &&
+	    now > ud->grant[ud->seq % ARRAY_SIZE(ud->grant)].not_after + RISO_STOPPED_NS)
+		blame(u, RISO_FAULT_STOPPED);
 	ud->want = num < ARRAY_SIZE(ud->grant) && want > granted ?
 		   want - granted : 0;
 	return ud->want;
@@ -136,6 +162,7 @@ void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
 	age_grants(ud, now);
 	ud->lately += bytes;
 	ud->out += bytes;
+	ud->unspent += bytes;
 	g->bytes = bytes;
 	g->not_after = not_after;
 	to = &page->grant[seq % ARRAY_SIZE(page->grant)];
@@ -174,6 +201,7 @@ void riso_grant_pace(struct riso_user *u, const struct riso_pacing *p)
 	WRITE_ONCE(page->slice_ns, p->slice_ns);
 	WRITE_ONCE(page->sparse, p->sparse);
 	WRITE_ONCE(page->window, p->window);
+	WRITE_ONCE(page->over_target, p->over_target);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		WRITE_ONCE(page->dir[dir].chunk, p->chunk);
 	if (u->mode == p->mode)

@@ -29,6 +29,7 @@ struct riso_group;
  * @lately: cost bytes granted since @since_ns
  * @before: and in the time of this length before that
  * @since_ns: begin of the present such time
+ * @unspent: cost bytes granted since it posted last
  */
 struct riso_share {
 	struct riso_grant grant[2];
@@ -43,6 +44,7 @@ struct riso_share {
 	u64 lately;
 	u64 before;
 	u64 since_ns;
+	u64 unspent;
 };
 
 /**
@@ -83,6 +85,7 @@ struct riso_user {
  * @slice_ns: length of a slice
  * @sparse: cost bytes without a grant in each
  * @window: cost bytes out, per queue pair
+ * @over_target: Target99 is missed
  */
 struct riso_pacing {
 	enum riso_user_mode mode;
@@ -91,6 +94,7 @@ struct riso_pacing {
 	u32 slice_ns;
 	u64 sparse;
 	u64 window;
+	bool over_target;
 };
 
 void riso_grant_init(struct riso_user *u);

@@ -217,7 +217,11 @@ static int fill_dev(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_HELD_WRS, info.held) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_PORTS, info.ports) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_HISTOGRAM,
-			info.cfg.histogram))
+			info.cfg.histogram) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_PROGRAMS, info.programs) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_TARGET99_NS,
+			info.cfg.target99_ns) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_CTRL, info.cfg.ctrl))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -304,6 +308,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct riso_dev *rd;
 	u32 histogram = 0;
 	u32 mode = 0;
+	u32 ctrl = 0;
 	int err;
 
 	err = check_admin(skb, info);
@@ -330,6 +335,10 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_HISTOGRAM, &histogram,
 		 RISO_SET_HISTOGRAM, &chg);
 	chg.cfg.histogram = histogram;
+	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_TARGET99_NS,
+		 &chg.cfg.target99_ns, RISO_SET_TARGET99, &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_CTRL, &ctrl, RISO_SET_CTRL, &chg);
+	chg.cfg.ctrl = ctrl;
 	if (!chg.mask) {
 		GENL_SET_ERR_MSG(info, "nothing to change was given");
 		return -EINVAL;
@@ -385,6 +394,10 @@ static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 
 	if (info->error != IB_WC_SUCCESS &&
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_ERROR, info->error))
+		return -EMSGSIZE;
+
+	if (info->over_target &&
+	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_OVER_TARGET, 1))
 		return -EMSGSIZE;
 
 	if (info->peer_known &&
@@ -588,7 +601,12 @@ static int fill_group(struct sk_buff *skb, struct riso_dev *rd,
 
 	if (who->pid &&
 	    (nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_PID, who->pid) ||
-	     nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_UID, who->uid)))
+	     nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_UID, who->uid) ||
+	     nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_SHIM, info->shim)))
+		return -EMSGSIZE;
+
+	if (info->fault &&
+	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_FAULT, info->fault))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -892,25 +910,39 @@ int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
 static int fill_budget(struct sk_buff *skb, struct riso_dev *rd,
 		       const void *what)
 {
-	struct riso_budget budget;
+	const struct riso_budget *b = what;
+	struct riso_budget now;
 
-	riso_dev_budget(rd, &budget);
+	if (!b) {
+		riso_dev_budget(rd, &now);
+		b = &now;
+	}
 	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV, rd->ibdev->name) ||
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL,
-			      budget.cfg.safe_util,
-			      RDMA_ISOLATE_A_BUDGET_PAD) ||
+			      b->cfg.safe_util, RDMA_ISOLATE_A_BUDGET_PAD) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES,
-			budget.cfg.chunk_bytes) ||
+			b->cfg.chunk_bytes) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES,
-			budget.cfg.inflight_bytes) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_LEASE_NS,
-			      budget.lease_ns, RDMA_ISOLATE_A_BUDGET_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_TX_PACE,
-			      budget.pace[RISO_TX],
+			b->cfg.inflight_bytes) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_LEASE_NS, b->lease_ns,
 			      RDMA_ISOLATE_A_BUDGET_PAD) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_TX_PACE,
+			      b->pace[RISO_TX], RDMA_ISOLATE_A_BUDGET_PAD) ||
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_RX_PACE,
-			      budget.pace[RISO_RX],
-			      RDMA_ISOLATE_A_BUDGET_PAD))
+			      b->pace[RISO_RX], RDMA_ISOLATE_A_BUDGET_PAD) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_AGENT_PID, b->steer.pid) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_CTRL_STATE,
+			b->steer.state) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_TARGET99_NS,
+			b->steer.target99_ns) ||
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_CURRENT99_NS,
+			      b->steer.current99_ns, RDMA_ISOLATE_A_BUDGET_PAD) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_LATENCY_GROUPS,
+			b->groups[RISO_CLASS_LATENCY]) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_BANDWIDTH_GROUPS,
+			b->groups[RISO_CLASS_BANDWIDTH]) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_THROUGHPUT_GROUPS,
+			b->groups[RISO_CLASS_THROUGHPUT]))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -932,6 +964,7 @@ int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *lease = info->attrs[RDMA_ISOLATE_A_BUDGET_LEASE_NS];
 	struct riso_change chg = {};
 	struct riso_dev *rd;
+	u32 state = 0;
 	int err;
 
 	err = check_admin(skb, info);
@@ -950,6 +983,22 @@ int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
 		 &chg.cfg.chunk_bytes, RISO_SET_CHUNK, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES,
 		 &chg.cfg.inflight_bytes, RISO_SET_INFLIGHT, &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_AGENT_PID, &chg.steer.pid, 0,
+		 &chg);
+	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_CTRL_STATE, &state, 0, &chg);
+	/* Whoever it is, in whatever PID namespace: flows carry the same number. */
+	if (chg.steer.pid)
+		chg.steer.pid = task_tgid_nr(current);
+	chg.steer.state = state;
+	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_TARGET99_NS,
+		 &chg.steer.target99_ns, 0, &chg);
+	read_u64(info->attrs, RDMA_ISOLATE_A_BUDGET_CURRENT99_NS,
+		 &chg.steer.current99_ns, 0, &chg);
+	if (!chg.steer.pid && (chg.steer.state || chg.steer.target99_ns ||
+			       chg.steer.current99_ns)) {
+		GENL_SET_ERR_MSG(info, "what an agent finds needs its agent-pid");
+		return -EINVAL;
+	}
 
 	rd = find_dev(info->attrs[RDMA_ISOLATE_A_BUDGET_DEV], info->extack);
 	if (IS_ERR(rd))
@@ -1063,9 +1112,22 @@ void riso_nl_dev_event(struct riso_dev *rd)
 	tell_listeners(RDMA_ISOLATE_CMD_DEV_NTF, fill_dev, rd, NULL);
 }
 
+static void tell_budget(struct riso_dev *rd, u8 cmd)
+{
+	struct riso_budget budget;
+
+	riso_dev_budget(rd, &budget);
+	tell_listeners(cmd, fill_budget, rd, &budget);
+}
+
 void riso_nl_budget_event(struct riso_dev *rd)
 {
-	tell_listeners(RDMA_ISOLATE_CMD_BUDGET_NTF, fill_budget, rd, NULL);
+	tell_budget(rd, RDMA_ISOLATE_CMD_BUDGET_NTF);
+}
+
+void riso_nl_ctrl_event(struct riso_dev *rd)
+{
+	tell_budget(rd, RDMA_ISOLATE_CMD_CTRL_NTF);
 }
 
 void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
@@ -1078,6 +1140,11 @@ void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
 	};
 
 	tell_listeners(cmds[event], fill_flow, rd, info);
+}
+
+void riso_nl_fault_event(struct riso_dev *rd, const struct riso_group_info *info)
+{
+	tell_listeners(RDMA_ISOLATE_CMD_GROUP_FAULT_NTF, fill_group, rd, info);
 }
 
 static struct genl_family family __ro_after_init = {

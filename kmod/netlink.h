@@ -7,6 +7,7 @@
 
 struct riso_dev;
 struct riso_flow_info;
+struct riso_group_info;
 
 /**
  * enum riso_flow_event - what listeners are told of a flow
@@ -47,9 +48,19 @@ void riso_nl_dev_event(struct riso_dev *rd);
  *
  * Does nothing before riso_nl_init() and after riso_nl_exit().
  *
- * Context: may sleep. Takes a lock inside of which is nothing that a caller holds.
+ * Context: may sleep, not under &riso_dev.mutex.
  */
 void riso_nl_budget_event(struct riso_dev *rd);
+
+/**
+ * riso_nl_ctrl_event - tell listeners of what an agent finds, or has to know
+ * @rd: the device, the caller holds a reference
+ *
+ * Does nothing before riso_nl_init() and after riso_nl_exit().
+ *
+ * Context: may sleep, not under &riso_dev.mutex.
+ */
+void riso_nl_ctrl_event(struct riso_dev *rd);
 
 /**
  * riso_nl_flow_event - tell listeners of a flow
@@ -63,5 +74,16 @@ void riso_nl_budget_event(struct riso_dev *rd);
  */
 void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
 			enum riso_flow_event event);
+
+/**
+ * riso_nl_fault_event - tell listeners what a process did wrong
+ * @rd: the device
+ * @info: the group of the process
+ *
+ * Does nothing before riso_nl_init() and after riso_nl_exit().
+ *
+ * Context: may sleep. Takes a lock inside of which is nothing that a caller holds.
+ */
+void riso_nl_fault_event(struct riso_dev *rd, const struct riso_group_info *info);
 
 #endif /* RISO_NETLINK_H */

@@ -16,7 +16,7 @@ const struct nla_policy rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_NAME +
 };
 
 /* RDMA_ISOLATE_CMD_DEV_SET - do */
-const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_HISTOGRAM + 1] = {
+const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_CTRL + 1] = {
 	[RDMA_ISOLATE_A_DEV_NAME] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 	[RDMA_ISOLATE_A_DEV_MODE] = NLA_POLICY_MAX(NLA_U32, 2),
 	[RDMA_ISOLATE_A_DEV_MAX_RATE] = NLA_POLICY_MIN(NLA_U64, 1),
@@ -27,6 +27,8 @@ const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_HISTOG
 	[RDMA_ISOLATE_A_DEV_TOKEN_OPS] = { .type = NLA_U32, },
 	[RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES] = { .type = NLA_U32, },
 	[RDMA_ISOLATE_A_DEV_HISTOGRAM] = NLA_POLICY_MAX(NLA_U32, 1),
+	[RDMA_ISOLATE_A_DEV_TARGET99_NS] = NLA_POLICY_MIN(NLA_U32, 1),
+	[RDMA_ISOLATE_A_DEV_CTRL] = NLA_POLICY_MAX(NLA_U32, 1),
 };
 
 /* RDMA_ISOLATE_CMD_FLOW_GET - do */
@@ -74,12 +76,16 @@ const struct nla_policy rdma_isolate_budget_get_nl_policy[RDMA_ISOLATE_A_BUDGET_
 };
 
 /* RDMA_ISOLATE_CMD_BUDGET_SET - do */
-const struct nla_policy rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_LEASE_NS + 1] = {
+const struct nla_policy rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_CURRENT99_NS + 1] = {
 	[RDMA_ISOLATE_A_BUDGET_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 	[RDMA_ISOLATE_A_BUDGET_SAFE_UTIL] = NLA_POLICY_MIN(NLA_U64, 1),
 	[RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES] = { .type = NLA_U32, },
 	[RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES] = { .type = NLA_U32, },
 	[RDMA_ISOLATE_A_BUDGET_LEASE_NS] = { .type = NLA_U64, },
+	[RDMA_ISOLATE_A_BUDGET_AGENT_PID] = NLA_POLICY_MIN(NLA_U32, 1),
+	[RDMA_ISOLATE_A_BUDGET_CTRL_STATE] = NLA_POLICY_MAX(NLA_U32, 6),
+	[RDMA_ISOLATE_A_BUDGET_TARGET99_NS] = { .type = NLA_U32, },
+	[RDMA_ISOLATE_A_BUDGET_CURRENT99_NS] = { .type = NLA_U64, },
 };
 
 /* RDMA_ISOLATE_CMD_HIST_GET - do */
@@ -101,7 +107,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 		.cmd		= RDMA_ISOLATE_CMD_DEV_SET,
 		.doit		= rdma_isolate_nl_dev_set_doit,
 		.policy		= rdma_isolate_dev_set_nl_policy,
-		.maxattr	= RDMA_ISOLATE_A_DEV_HISTOGRAM,
+		.maxattr	= RDMA_ISOLATE_A_DEV_CTRL,
 	},
 	{
 		.cmd		= RDMA_ISOLATE_CMD_FLOW_GET,
@@ -154,7 +160,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 		.cmd		= RDMA_ISOLATE_CMD_BUDGET_SET,
 		.doit		= rdma_isolate_nl_budget_set_doit,
 		.policy		= rdma_isolate_budget_set_nl_policy,
-		.maxattr	= RDMA_ISOLATE_A_BUDGET_LEASE_NS,
+		.maxattr	= RDMA_ISOLATE_A_BUDGET_CURRENT99_NS,
 	},
 	{
 		.cmd		= RDMA_ISOLATE_CMD_HIST_GET,

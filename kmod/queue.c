@@ -309,8 +309,7 @@ static u32 piece_len(const struct riso_rec *rec, u64 done, u32 chunk)
 
 static u32 piece_wire(const struct riso_flow *f, u32 len)
 {
-	return riso_wire_bytes(len, f->mtu, RISO_PACKET_HEADER) +
-	       RISO_MESSAGE_HEADER;
+	return riso_piece_wire(len, f->mtu);
 }
 
 /**

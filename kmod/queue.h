@@ -15,12 +15,6 @@ struct riso_flow;
 struct riso_rec;
 struct riso_slot;
 
-/* Ethernet, IPv4, UDP, BTH and ICRC of each packet; RETH of each message. */
-enum {
-	RISO_PACKET_HEADER = 14 + 20 + 8 + 12 + 4,
-	RISO_MESSAGE_HEADER = 16,
-};
-
 /* Work requests that one call of the provider's post_send takes. */
 enum { RISO_BATCH = 8 };
 

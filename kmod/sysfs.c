@@ -109,6 +109,28 @@ static ssize_t enabled_store(struct device *dev, struct device_attribute *attr,
 
 static DEVICE_ATTR_RW(enabled);
 
+static ssize_t current99_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	struct riso_budget budget;
+
+	riso_dev_budget(dev_of(dev), &budget);
+	return sysfs_emit(buf, "%llu\n", budget.steer.current99_ns);
+}
+
+static DEVICE_ATTR_RO(current99);
+
+static ssize_t lease_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	struct riso_budget budget;
+
+	riso_dev_budget(dev_of(dev), &budget);
+	return sysfs_emit(buf, "%llu\n", budget.lease_ns);
+}
+
+static DEVICE_ATTR_RO(lease);
+
 static ssize_t setting_show(struct device *dev, struct device_attribute *attr,
 			    char *buf)
 {
@@ -188,11 +210,19 @@ static struct setting settings[] = {
 		.offset = offsetof(struct riso_cfg, inflight_bytes),
 		.automatic = true,
 	},
+	{
+		.attr = __ATTR(target99, 0644, setting_show, setting_store),
+		.bit = RISO_SET_TARGET99,
+		.offset = offsetof(struct riso_cfg, target99_ns),
+		.automatic = true,
+	},
 };
 
 static struct attribute *attrs[] = {
 	&dev_attr_enabled.attr,
 	&dev_attr_state.attr,
+	&dev_attr_current99.attr,
+	&dev_attr_lease.attr,
 	&settings[0].attr.attr,
 	&settings[1].attr.attr,
 	&settings[2].attr.attr,
@@ -200,6 +230,7 @@ static struct attribute *attrs[] = {
 	&settings[4].attr.attr,
 	&settings[5].attr.attr,
 	&settings[6].attr.attr,
+	&settings[7].attr.attr,
 	NULL,
 };
 

@@ -260,6 +260,8 @@ TRACE_EVENT(budget_update,
 		__field(u32, chunk_bytes)
 		__field(u32, inflight_bytes)
 		__field(u32, latency_flows)
+		__field(u32, target99_ns)
+		__field(u64, current99_ns)
 	),
 	TP_fast_assign(
 		riso_trace_dev(__entry->dev, rd);
@@ -269,11 +271,14 @@ TRACE_EVENT(budget_update,
 		__entry->chunk_bytes = rd->cfg.chunk_bytes;
 		__entry->inflight_bytes = rd->cfg.inflight_bytes;
 		__entry->latency_flows = rd->latency_flows;
+		__entry->target99_ns = rd->steer.target99_ns;
+		__entry->current99_ns = rd->steer.current99_ns;
 	),
-	TP_printk("dev=%s max_rate=%llu max_ops=%llu safe_util=%llu chunk_bytes=%u inflight_bytes=%u latency_flows=%u",
+	TP_printk("dev=%s max_rate=%llu max_ops=%llu safe_util=%llu chunk_bytes=%u inflight_bytes=%u latency_flows=%u target99_ns=%u current99_ns=%llu",
 		  __entry->dev, __entry->max_rate, __entry->max_ops,
 		  __entry->safe_util, __entry->chunk_bytes,
-		  __entry->inflight_bytes, __entry->latency_flows)
+		  __entry->inflight_bytes, __entry->latency_flows,
+		  __entry->target99_ns, __entry->current99_ns)
 );
 
 TRACE_EVENT(budget_expire,

@@ -255,8 +255,8 @@ def rst(spec, spdx):
 JSON_VERSION = 1
 
 # What the tool prints in another way than the attribute's type says
-JSON_BOOL = {'calibrated', 'managed'}
-JSON_AUTO = {'token-bytes', 'token-ops', 'inflight-bytes'}
+JSON_BOOL = {'calibrated', 'managed', 'shim', 'over-target'}
+JSON_AUTO = {'token-bytes', 'token-ops', 'inflight-bytes', 'target99-ns'}
 JSON_PERCENT = {'avg10', 'avg60', 'avg300'}
 JSON_WORD = {'qp-type', 'qp-state'}
 
@@ -275,12 +275,16 @@ JSON_COMMANDS = {
 JSON_EVENTS = {
     'dev-ntf': 'device', 'flow-ntf': 'flow', 'flow-del-ntf': 'flow-gone',
     'flow-error-ntf': 'flow-error', 'budget-ntf': 'lease-expired',
+    'group-fault-ntf': 'group-fault', 'ctrl-ntf': 'control',
 }
 
-# Keys that explain takes from flows and groups, and those of its own
+# Keys that explain takes from flows and groups, top from budgets, and their own
 JSON_WHY = ['qpn', 'class', 'managed', 'reason', 'queued', 'wait-ns']
 JSON_WAIT = ['weight', 'flows', 'held', 'avg10', 'avg60', 'avg300', 'stall-ns',
              'clock-ns', 'window-ns', 'own-ns']
+JSON_TOP = ['dev', 'safe-util', 'lease-ns', 'agent-pid', 'ctrl-state',
+            'current99-ns', 'latency-groups', 'bandwidth-groups',
+            'throughput-groups']
 JSON_WHO = {'type': 'string',
             'description': 'Name of a group: its upper layer protocol and the '
                            'peer, or its task and process.'}
@@ -365,6 +369,37 @@ def json_explain(sets):
     }
 
 
+def json_top(sets):
+    budget = json_attrs(sets['budget'], sets, JSON_TOP)[0]
+    dev = json_attrs(sets['dev'], sets, ['state', 'max-rate', 'target99-ns'])[0]
+    interval = {'type': 'integer', 'minimum': 0,
+                'description': 'Time since the sample before, in nanoseconds.'}
+    percent = {'type': 'number', 'minimum': 0, 'maximum': 100}
+    group = {
+        'id': json_attrs(sets['group'], sets, ['id'])[0]['id'],
+        'who': JSON_WHO,
+        'class': {'type': 'string',
+                  'description': 'Classes of its flows, with a + between two. '
+                                 'Absent if it has none.'},
+        'share': {**percent,
+                  'description': 'Its part of the device time that all groups '
+                                 'used in the interval, in percent.'},
+        'rate': {'type': 'integer', 'minimum': 0,
+                 'description': 'Bytes per second that it posted in the '
+                                'interval, in both directions.'},
+        'wait': {**percent,
+                 'description': 'Part of the interval in which it had something '
+                                'to post and nothing of it was being posted, in '
+                                'percent.'},
+    }
+    required = [key for key in group if key != 'class']
+    whole = {'type': 'array', 'items': json_object(group, required),
+             'description': 'The groups, those with the largest share first.'}
+    properties = {'dev': budget.pop('dev'), 'interval_ns': interval, **dev,
+                  **budget, 'group': whole}
+    return json_object(properties, list(properties))
+
+
 def json_doctor():
     text = {
         'check': 'What was looked at.',
@@ -375,6 +410,37 @@ def json_doctor():
     return json_object({key: {'type': 'string', 'description': doc}
                         for key, doc in text.items()},
                        ['check', 'verdict', 'found'])
+
+
+def json_calibrate():
+    def number(doc):
+        return {'type': 'integer', 'minimum': 0, 'description': doc}
+
+    out = {
+        'dev': {'type': 'string', 'description': 'The device.'},
+        'peer': {'type': 'string',
+                 'description': 'The agent at the other end.'},
+        'p50_ns': number('Median time of a reference message without load.'),
+        'p99_ns': number('99th percentile of them.'),
+        'rtt_min_ns': number('The shortest of them.'),
+        'max_rate': number('What messages of 1 MB reach, in bytes per second of '
+                           'wire, headers included.'),
+        'max_ops': number('Small messages per second.'),
+        'chunk_bytes': number('The smallest chunk that reaches 95 % of max_rate, or '
+                              'the best if none does.'),
+        'target99_ns': number('Four times the 99th percentile without load.'),
+        'applied': {'type': 'boolean',
+                    'description': 'True when max_rate, chunk_bytes and '
+                                   'target99_ns were set and are kept.'},
+    }
+    size = {
+        'chunk_bytes': number('Size of a piece.'),
+        'rate': number('With pieces of that size, bytes per second of the wire.'),
+    }
+    required = list(out) + ['sizes']
+    out['sizes'] = {'type': 'array', 'items': json_object(size, list(size)),
+                    'description': 'The sizes that were tried.'}
+    return json_object(out, required)
 
 
 def json_schema(spec):
@@ -392,6 +458,7 @@ def json_schema(spec):
         objects[command] = json_object(properties, required, counters)
     objects.update(json_explain(sets))
     objects['doctor show'] = json_doctor()
+    objects['calibrate'] = json_calibrate()
     defs = {command: {'type': 'array', 'items': value}
             for command, value in objects.items()}
     events = []
@@ -402,14 +469,15 @@ def json_schema(spec):
                                                  ops[name]['doc'].split())},
                                    **properties}, ['event'], counters))
     defs['monitor show'] = {'anyOf': events}
+    defs['top'] = json_top(sets)
     return json.dumps({
         '$schema': 'https://json-schema.org/draft/2020-12/schema',
         '$id': f'urn:rdma-isolate:json:{JSON_VERSION}',
         'title': f'What rdma-isolate -j prints, version {JSON_VERSION}',
         '$comment': 'SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause. '
                     'Generated by tools/regen.sh from the netlink spec.',
-        'description': 'One definition for each command; of monitor, of each '
-                       'line. Keys may be added within a version, and words; '
+        'description': 'One definition for each command; of monitor and top, '
+                       'of each line. Keys may be added within a version, and words; '
                        'none is taken away or gets another meaning.',
         '$defs': defs,
     }, indent=1) + '\n'

@@ -2364,6 +2364,13 @@ static int rt_case_reset(struct rt_ctx *ctx)
 	 */
 	rt_destroy_qp(ctx, &ctx->qb[0]);
 	msleep(100);
+	/*
+	 * And rxe may go on where the queue stood before the reset: it looks for its
+	 * place before it empties the queue, and finds the end the second time.
+	 */
+	err = rt_modify(ctx, qa, IB_QPS_RESET);
+	if (err)
+		return err;
 	qa->peer = qb;
 	qb->peer = qa;
 	qa->psn += SZ_1M;

@@ -54,10 +54,11 @@ static const struct name_value reason_values[] = {
 	{ "device-not-capable", "the device lacks what is needed" },
 	{ "disabled", "the device is not enabled" },
 	{ "unknown-opcode", "it posted an operation that is not known" },
+	{ "reference", "the agent measures with it, it is counted nowhere" },
 };
 
 const struct name_enum name_reason = {
-	reason_values, 16,
+	reason_values, 17,
 };
 
 static const struct name_value switch_values[] = {
@@ -114,6 +115,41 @@ const struct name_enum name_error = {
 	error_values, 22,
 };
 
+static const struct name_value fault_values[] = {
+	{ "none", "nothing was seen" },
+	{ "counters", "what it says to have posted went back, or on by more than 8 GiB at once" },
+	{ "taken", "it says that it took a grant that it was not given" },
+	{ "unspent", "it was given grants of more than 4 GiB and posted nothing" },
+	{ "stopped", "it wants grants, and did not take the last for a second" },
+};
+
+const struct name_enum name_fault = {
+	fault_values, 5,
+};
+
+static const struct name_value ctrl_values[] = {
+	{ "auto", "the agent, if there is one" },
+	{ "manual", "the operator" },
+};
+
+const struct name_enum name_ctrl = {
+	ctrl_values, 2,
+};
+
+static const struct name_value ctrl_state_values[] = {
+	{ "none", "no agent steers it, or it has no target yet" },
+	{ "open", "there is no latency flow, safe-util is max-rate" },
+	{ "tracking", "the target is met" },
+	{ "missed", "the target is missed, safe-util goes down" },
+	{ "not-local", "the target is missed, and safe-util does not matter for it" },
+	{ "unattainable", "the target is missed at the least that others are guaranteed" },
+	{ "no-peer", "there is nobody to measure with, safe-util is the operator's" },
+};
+
+const struct name_enum name_ctrl_state = {
+	ctrl_state_values, 7,
+};
+
 static const struct name_attr dev_attrs[] = {
 	[1] = { "pad", NAME_PAD, 0 },
 	[2] = { "name", NAME_STRING, 0 },
@@ -133,10 +169,13 @@ static const struct name_attr dev_attrs[] = {
 	[16] = { "held_wrs", NAME_U32, 0 },
 	[17] = { "ports", NAME_U32, 0 },
 	[18] = { "histogram", NAME_U32, &name_switch },
+	[19] = { "programs", NAME_U32, 0 },
+	[20] = { "target99_ns", NAME_U32, 0 },
+	[21] = { "ctrl", NAME_U32, &name_ctrl },
 };
 
 const struct name_set name_set_dev = {
-	dev_attrs, 18,
+	dev_attrs, 21,
 };
 
 static const struct name_attr flow_attrs[] = {
@@ -167,10 +206,11 @@ static const struct name_attr flow_attrs[] = {
 	[25] = { "rnr_timer", NAME_U32, 0 },
 	[26] = { "size", NAME_NEST, 0 },
 	[27] = { "error", NAME_U32, &name_error },
+	[28] = { "over_target", NAME_U32, 0 },
 };
 
 const struct name_set name_set_flow = {
-	flow_attrs, 27,
+	flow_attrs, 28,
 };
 
 static const struct name_attr rule_attrs[] = {
@@ -235,10 +275,12 @@ static const struct name_attr group_attrs[] = {
 	[22] = { "avg300", NAME_U32, 0 },
 	[23] = { "behind", NAME_NEST, 0 },
 	[24] = { "behind_others_ns", NAME_U64, 0 },
+	[25] = { "shim", NAME_U32, 0 },
+	[26] = { "fault", NAME_U32, &name_fault },
 };
 
 const struct name_set name_set_group = {
-	group_attrs, 24,
+	group_attrs, 26,
 };
 
 static const struct name_attr behind_attrs[] = {
@@ -260,10 +302,17 @@ static const struct name_attr budget_attrs[] = {
 	[6] = { "lease_ns", NAME_U64, 0 },
 	[7] = { "tx_pace", NAME_U64, 0 },
 	[8] = { "rx_pace", NAME_U64, 0 },
+	[9] = { "agent_pid", NAME_U32, 0 },
+	[10] = { "ctrl_state", NAME_U32, &name_ctrl_state },
+	[11] = { "target99_ns", NAME_U32, 0 },
+	[12] = { "current99_ns", NAME_U64, 0 },
+	[13] = { "latency_groups", NAME_U32, 0 },
+	[14] = { "bandwidth_groups", NAME_U32, 0 },
+	[15] = { "throughput_groups", NAME_U32, 0 },
 };
 
 const struct name_set name_set_budget = {
-	budget_attrs, 8,
+	budget_attrs, 15,
 };
 
 static const struct name_attr hist_attrs[] = {

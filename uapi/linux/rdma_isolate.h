@@ -20,6 +20,7 @@
 #define RDMA_ISOLATE_CHUNK_MIN		1024
 #define RDMA_ISOLATE_CHUNK_MAX		1048576
 #define RDMA_ISOLATE_WINDOW_MIN		1024
+#define RDMA_ISOLATE_TARGET99_MAX	4000000000
 #define RDMA_ISOLATE_LEASE_MIN		1000000
 #define RDMA_ISOLATE_LEASE_MAX		3600000000000
 
@@ -84,6 +85,7 @@ enum riso_class {
  * @RISO_REASON_DEVICE_NOT_CAPABLE: the device lacks what is needed
  * @RISO_REASON_DISABLED: the device is not enabled
  * @RISO_REASON_UNKNOWN_OPCODE: it posted an operation that is not known
+ * @RISO_REASON_REFERENCE: the agent measures with it, it is counted nowhere
  */
 enum riso_reason {
 	RISO_REASON_NONE,
@@ -102,6 +104,7 @@ enum riso_reason {
 	RISO_REASON_DEVICE_NOT_CAPABLE,
 	RISO_REASON_DISABLED,
 	RISO_REASON_UNKNOWN_OPCODE,
+	RISO_REASON_REFERENCE,
 };
 
 /**
@@ -189,6 +192,58 @@ enum riso_error {
 	RISO_ERROR_GENERAL,
 };
 
+/**
+ * enum riso_fault - what a process does wrong on its page of /dev/rdma_isolate
+ * @RISO_FAULT_NONE: nothing was seen
+ * @RISO_FAULT_COUNTERS: what it says to have posted went back, or on by more
+ *   than 8 GiB at once
+ * @RISO_FAULT_TAKEN: it says that it took a grant that it was not given
+ * @RISO_FAULT_UNSPENT: it was given grants of more than 4 GiB and posted
+ *   nothing
+ * @RISO_FAULT_STOPPED: it wants grants, and did not take the last for a second
+ */
+enum riso_fault {
+	RISO_FAULT_NONE,
+	RISO_FAULT_COUNTERS,
+	RISO_FAULT_TAKEN,
+	RISO_FAULT_UNSPENT,
+	RISO_FAULT_STOPPED,
+};
+
+/**
+ * enum riso_ctrl - who chooses safe-util
+ * @RISO_CTRL_AUTO: the agent, if there is one
+ * @RISO_CTRL_MANUAL: the operator
+ */
+enum riso_ctrl {
+	RISO_CTRL_AUTO,
+	RISO_CTRL_MANUAL,
+};
+
+/**
+ * enum riso_ctrl_state - what the agent that steers a device finds (paper,
+ *   4.2.2 and 4.5)
+ * @RISO_CTRL_STATE_NONE: no agent steers it, or it has no target yet
+ * @RISO_CTRL_STATE_OPEN: there is no latency flow, safe-util is max-rate
+ * @RISO_CTRL_STATE_TRACKING: the target is met
+ * @RISO_CTRL_STATE_MISSED: the target is missed, safe-util goes down
+ * @RISO_CTRL_STATE_NOT_LOCAL: the target is missed, and safe-util does not
+ *   matter for it
+ * @RISO_CTRL_STATE_UNATTAINABLE: the target is missed at the least that others
+ *   are guaranteed
+ * @RISO_CTRL_STATE_NO_PEER: there is nobody to measure with, safe-util is the
+ *   operator's
+ */
+enum riso_ctrl_state {
+	RISO_CTRL_STATE_NONE,
+	RISO_CTRL_STATE_OPEN,
+	RISO_CTRL_STATE_TRACKING,
+	RISO_CTRL_STATE_MISSED,
+	RISO_CTRL_STATE_NOT_LOCAL,
+	RISO_CTRL_STATE_UNATTAINABLE,
+	RISO_CTRL_STATE_NO_PEER,
+};
+
 #define RDMA_ISOLATE_BUCKETS	24
 
 enum {
@@ -210,6 +265,9 @@ enum {
 	RDMA_ISOLATE_A_DEV_HELD_WRS,
 	RDMA_ISOLATE_A_DEV_PORTS,
 	RDMA_ISOLATE_A_DEV_HISTOGRAM,
+	RDMA_ISOLATE_A_DEV_PROGRAMS,
+	RDMA_ISOLATE_A_DEV_TARGET99_NS,
+	RDMA_ISOLATE_A_DEV_CTRL,
 
 	__RDMA_ISOLATE_A_DEV_MAX,
 	RDMA_ISOLATE_A_DEV_MAX = (__RDMA_ISOLATE_A_DEV_MAX - 1)
@@ -243,6 +301,7 @@ enum {
 	RDMA_ISOLATE_A_FLOW_RNR_TIMER,
 	RDMA_ISOLATE_A_FLOW_SIZE,
 	RDMA_ISOLATE_A_FLOW_ERROR,
+	RDMA_ISOLATE_A_FLOW_OVER_TARGET,
 
 	__RDMA_ISOLATE_A_FLOW_MAX,
 	RDMA_ISOLATE_A_FLOW_MAX = (__RDMA_ISOLATE_A_FLOW_MAX - 1)
@@ -307,6 +366,8 @@ enum {
 	RDMA_ISOLATE_A_GROUP_AVG300,
 	RDMA_ISOLATE_A_GROUP_BEHIND,
 	RDMA_ISOLATE_A_GROUP_BEHIND_OTHERS_NS,
+	RDMA_ISOLATE_A_GROUP_SHIM,
+	RDMA_ISOLATE_A_GROUP_FAULT,
 
 	__RDMA_ISOLATE_A_GROUP_MAX,
 	RDMA_ISOLATE_A_GROUP_MAX = (__RDMA_ISOLATE_A_GROUP_MAX - 1)
@@ -330,6 +391,13 @@ enum {
 	RDMA_ISOLATE_A_BUDGET_LEASE_NS,
 	RDMA_ISOLATE_A_BUDGET_TX_PACE,
 	RDMA_ISOLATE_A_BUDGET_RX_PACE,
+	RDMA_ISOLATE_A_BUDGET_AGENT_PID,
+	RDMA_ISOLATE_A_BUDGET_CTRL_STATE,
+	RDMA_ISOLATE_A_BUDGET_TARGET99_NS,
+	RDMA_ISOLATE_A_BUDGET_CURRENT99_NS,
+	RDMA_ISOLATE_A_BUDGET_LATENCY_GROUPS,
+	RDMA_ISOLATE_A_BUDGET_BANDWIDTH_GROUPS,
+	RDMA_ISOLATE_A_BUDGET_THROUGHPUT_GROUPS,
 
 	__RDMA_ISOLATE_A_BUDGET_MAX,
 	RDMA_ISOLATE_A_BUDGET_MAX = (__RDMA_ISOLATE_A_BUDGET_MAX - 1)
@@ -362,6 +430,8 @@ enum {
 	RDMA_ISOLATE_CMD_BUDGET_NTF,
 	RDMA_ISOLATE_CMD_HIST_GET,
 	RDMA_ISOLATE_CMD_FLOW_ERROR_NTF,
+	RDMA_ISOLATE_CMD_GROUP_FAULT_NTF,
+	RDMA_ISOLATE_CMD_CTRL_NTF,
 
 	__RDMA_ISOLATE_CMD_MAX,
 	RDMA_ISOLATE_CMD_MAX = (__RDMA_ISOLATE_CMD_MAX - 1)

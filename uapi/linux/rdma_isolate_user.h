@@ -92,6 +92,9 @@ struct riso_kdir {
  * @sparse: cost bytes that may be posted in each slice without a grant while nothing
  *	is held, by work requests that are not cut
  * @window: cost bytes that may be posted and not completed, per queue pair
+ * @over_target: 1 while an agent finds that latency flows wait longer than they should
+ *	(Current99 above Target99), 0 otherwise
+ * @pad32: 0
  * @pad: 0
  * @dir: grants
  */
@@ -104,7 +107,9 @@ struct riso_kpage {
 	__u32 slice_ns;
 	__u64 sparse;
 	__u64 window;
-	__u64 pad[3];
+	__u32 over_target;
+	__u32 pad32;
+	__u64 pad[2];
 	struct riso_kdir dir[RISO_USER_DIRS];
 };
 
