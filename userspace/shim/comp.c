@@ -73,6 +73,9 @@ static void retire_to(struct riso_slots *s, struct riso_slot *slot)
 	do {
 		oldest = &s->slot[s->tail++ % s->num];
 		oldest->flags &= ~RISO_SLOT_POSTED;
+		/* Somebody has polled it before the lock was there, and comes with it yet. */
+		if (oldest != slot && (oldest->flags & RISO_SLOT_SIGNALED))
+			oldest->flags |= RISO_SLOT_LATE;
 		if (s->flow)
 			retire(s->flow, oldest);
 	} while (oldest != slot);
@@ -101,9 +104,12 @@ bool riso_comp_translate(struct riso_soft *e)
 	if (!s)
 		return true;
 	slot = (struct riso_slot *)(uintptr_t)e->wc.wr_id;
-	if (!(slot->flags & RISO_SLOT_POSTED))
+	if (slot->flags & RISO_SLOT_LATE)
+		slot->flags &= ~RISO_SLOT_LATE;
+	else if (slot->flags & RISO_SLOT_POSTED)
+		retire_to(s, slot);
+	else
 		return false;
-	retire_to(s, slot);
 	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
 			     slot->flags & RISO_SLOT_ASKED,
 			     slot->seq == s->err_seq);
@@ -156,6 +162,7 @@ void riso_comp_tag(struct riso_flow *f, bool tagged)
 		return;
 	f->tagged = tagged;
 	f->cq->tagged += tagged ? 1 : -1;
+	__atomic_add_fetch(&f->ctx->tagged, tagged ? 1 : -1, __ATOMIC_RELAXED);
 	riso_comp_update(f->cq);
 }
 
@@ -301,6 +308,7 @@ int riso_comp_arm(struct riso_cq *c, int solicited_only)
 	if (!err) {
 		c->notify = true;
 		c->armed = true;
+		c->solicited = solicited_only;
 		c->unseen = 1;
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -358,6 +366,44 @@ void riso_comp_reap(struct riso_cq *c)
 		reap(c, max);
 	if (max == 1 && c->soft_head != c->soft_tail)
 		c->unseen = 1;
+}
+
+/* Is there a completion for the program? Also true if somebody else looks. */
+static bool has_news(struct riso_cq *c)
+{
+	if (c->soft_head != c->soft_tail)
+		return true;
+	if (!c->ex)
+		reap(c, 1);
+	else if (!riso_cqex_reap(c, 1))
+		return true;
+	return c->soft_head != c->soft_tail;
+}
+
+/**
+ * riso_comp_is_news - was an event raised for a completion of the program?
+ * @c: the CQ, whose event is not acknowledged
+ *
+ * If not, it is armed again.
+ *
+ * Return: true if it was, or if that cannot be told.
+ */
+bool riso_comp_is_news(struct riso_cq *c)
+{
+	struct riso_member *m = c->ctx->m;
+	bool news;
+
+	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
+		return true;
+	pthread_mutex_lock(&m->lock);
+	/* Once more: it may have come before the CQ was armed. */
+	news = has_news(c) || c->ctx->ops.req_notify_cq(c->cq, c->solicited) ||
+	       has_news(c);
+	if (riso_member_news(m))
+		riso_queue_drive(m);
+	riso_comp_update(c);
+	riso_member_unlock(m);
+	return news;
 }
 
 /**

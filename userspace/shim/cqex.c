@@ -64,7 +64,12 @@ static void snapshot(const struct riso_cq *c, struct riso_soft *e)
 		c->real.read_tm_info(cq, &e->tm);
 }
 
-/* Fill the soft ring; the session and the member are locked. Returns as start_poll. */
+/*
+ * Fill the soft ring; the session and the member are locked. Returns as start_poll.
+ *
+ * One completion a session: when next_poll finds no more, the provider of rxe ends the
+ * session by itself, and its end_poll loses what comes next.
+ */
 static int fill(struct riso_cq *c, uint32_t max)
 {
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
@@ -73,40 +78,38 @@ static int fill(struct riso_cq *c, uint32_t max)
 	struct riso_soft e;
 	int err;
 
-	if (!room)
-		return 0;
-	err = c->real.start_poll(cq, &attr);
-	if (err) {
-		if (err == ENOENT)
-			riso_comp_bury(c);
-		return err;
-	}
-	do {
+	while (room && max) {
+		err = c->real.start_poll(cq, &attr);
+		if (err) {
+			if (err == ENOENT)
+				riso_comp_bury(c);
+			return err;
+		}
 		snapshot(c, &e);
 		if (riso_comp_translate(&e)) {
 			riso_comp_push(c, &e);
 			room--;
 			max--;
 		}
-		err = room && max ? c->real.next_poll(cq) : 0;
-	} while (room && max && !err);
-	c->real.end_poll(cq);
-	if (err == ENOENT)
-		riso_comp_bury(c);
-	return err;
+		c->real.end_poll(cq);
+	}
+	return 0;
 }
 
 /**
  * riso_cqex_reap - poll on behalf of the program
  * @c: an extended CQ
  * @max: completions wanted
+ *
+ * Return: false if the program itself polls.
  */
-void riso_cqex_reap(struct riso_cq *c, uint32_t max)
+bool riso_cqex_reap(struct riso_cq *c, uint32_t max)
 {
 	if (pthread_mutex_trylock(&c->session))
-		return;
+		return false;
 	fill(c, max);
 	pthread_mutex_unlock(&c->session);
+	return true;
 }
 
 /* Show the next completion; the session is locked. */

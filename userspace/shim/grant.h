@@ -56,6 +56,9 @@ static inline __u32 riso_grant_read(const struct riso_kdir *kdir, __u32 taken,
 	while (seq != taken) {
 		/* Only the last two are there. */
 		n = seq - taken > 2 ? seq - 1 : taken + 1;
+		/* There is no number 0. */
+		if (!n)
+			n = 1;
 		from = &kdir->grant[n % 2];
 		g->seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
 		g->not_after = __atomic_load_n(&from->not_after, __ATOMIC_RELAXED);

@@ -14,6 +14,8 @@
  * queue pairs that a vendor's library made, goes to the provider as it is.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +26,13 @@ struct riso_map riso_flows = RISO_MAP_INIT;
 struct riso_map riso_cqs = RISO_MAP_INIT;
 struct riso_real riso_real;
 
+/* Serialises who asks for a class: the last answer is the one in force. */
+pthread_mutex_t riso_class_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Serialises what changes the size of a CQ. */
 pthread_mutex_t riso_size_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What ibv_wr_* functions there are here: all up to ibv_wr_send_tso() */
+enum { KNOWN_SEND_OPS = 2 * IBV_QP_EX_WITH_TSO - 1 };
 
 /* Entries that a CQ is made larger by, so that it seldom has to be resized. */
 enum { CQ_EXTRA = 4 * RISO_SLOTS };
@@ -59,11 +66,25 @@ static int post_all_signaled(struct riso_flow *f, struct ibv_send_wr *wr,
 	return 0;
 }
 
+/* Nobody is between ibv_wr_start() and ibv_wr_complete() then. */
+static void lock_to_post(struct riso_flow *f)
+{
+	if (f->ex)
+		pthread_mutex_lock(&f->build.lock);
+	pthread_mutex_lock(&f->ctx->m->lock);
+}
+
+static void unlock_posted(struct riso_flow *f)
+{
+	riso_member_unlock(f->ctx->m);
+	if (f->ex)
+		pthread_mutex_unlock(&f->build.lock);
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr)
 {
 	struct riso_flow *f = riso_map_find(&riso_flows, qp);
-	struct riso_member *m;
 	int err;
 
 	if (!f)
@@ -74,14 +95,9 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 			return post_all_signaled(f, wr, bad_wr);
 		return f->ctx->ops.post_send(qp, wr, bad_wr);
 	}
-	m = f->ctx->m;
-	if (f->ex)
-		pthread_mutex_lock(&f->build.lock);
-	pthread_mutex_lock(&m->lock);
+	lock_to_post(f);
 	err = riso_queue_post(f, wr, bad_wr);
-	riso_member_unlock(m);
-	if (f->ex)
-		pthread_mutex_unlock(&f->build.lock);
+	unlock_posted(f);
 	return err;
 }
 
@@ -89,24 +105,18 @@ static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 {
 	struct riso_flow *f = riso_map_find(&riso_flows, qp);
 	struct ibv_mw_bind copy = *bind;
-	struct riso_member *m;
 	int err;
 
 	if (!f)
 		return find_ctx(qp->context)->ops.bind_mw(qp, mw, bind);
-	m = f->ctx->m;
 	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE)) {
 		if (f->sig_all)
 			copy.send_flags |= IBV_SEND_SIGNALED;
 		return f->ctx->ops.bind_mw(qp, mw, &copy);
 	}
-	if (f->ex)
-		pthread_mutex_lock(&f->build.lock);
-	pthread_mutex_lock(&m->lock);
+	lock_to_post(f);
 	err = riso_queue_bind(f, mw, bind);
-	riso_member_unlock(m);
-	if (f->ex)
-		pthread_mutex_unlock(&f->build.lock);
+	unlock_posted(f);
 	return err;
 }
 
@@ -278,6 +288,57 @@ int riso_destroy_cq(struct ibv_cq *cq)
 	return 0;
 }
 
+/* Will ibv_get_cq_event() sleep? */
+static bool sleeps(struct ibv_comp_channel *channel)
+{
+	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
+	int flags;
+
+	if (poll(&p, 1, 0))
+		return false;
+	flags = fcntl(channel->fd, F_GETFL);
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+/**
+ * riso_get_cq_event - ibv_get_cq_event()
+ * @channel: see there
+ * @cq: see there
+ * @cq_context: see there
+ *
+ * Completions of chunks raise events, too. A program that sleeps here sleeps on. One
+ * that sleeps elsewhere, as in poll(), was woken up and may not be held here; it finds
+ * an empty CQ.
+ *
+ * Return: see there.
+ */
+int riso_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+		      void **cq_context)
+{
+	struct riso_ctx *ctx = find_ctx(channel->context);
+	struct riso_cq *c;
+	bool slept;
+	int err;
+
+	if (!ctx || !__atomic_load_n(&ctx->tagged, __ATOMIC_RELAXED))
+		return riso_real.get_cq_event(channel, cq, cq_context);
+	slept = sleeps(channel);
+	for (;;) {
+		err = riso_real.get_cq_event(channel, cq, cq_context);
+		if (err)
+			return err;
+		c = riso_map_find(&riso_cqs, *cq);
+		if (!c)
+			return 0;
+		if (slept)
+			__atomic_store_n(&c->sleeper, true, __ATOMIC_RELAXED);
+		if (!__atomic_load_n(&c->sleeper, __ATOMIC_RELAXED) ||
+		    riso_comp_is_news(c))
+			return 0;
+		riso_real.ack_cq_events(*cq, 1);
+	}
+}
+
 /* Get entries for the chunks of one more flow; false if there are none. */
 static bool reserve(struct riso_cq *c)
 {
@@ -324,7 +385,7 @@ static uint32_t default_wish(void)
 	return RISO_CLASS_BY_RULE;
 }
 
-/* Ask the kernel for the class @wish; an error leaves things as they are. */
+/* Ask the kernel for the class @wish; an error leaves things as they are. Locked. */
 static int ask(struct riso_flow *f, uint32_t wish)
 {
 	struct riso_member *m = f->ctx->m;
@@ -354,6 +415,7 @@ void riso_flow_ask(struct riso_flow *f)
 	uint32_t classes = __atomic_load_n(&m->kpage->classes, __ATOMIC_ACQUIRE);
 	int err;
 
+	pthread_mutex_lock(&riso_class_lock);
 	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
 	err = ask(f, f->class_wish);
 	if (err == EPERM && f->class_wish != RISO_CLASS_BY_RULE) {
@@ -361,6 +423,7 @@ void riso_flow_ask(struct riso_flow *f)
 			   m->name);
 		err = ask(f, RISO_CLASS_BY_RULE);
 	}
+	pthread_mutex_unlock(&riso_class_lock);
 	if (!err)
 		return;
 	riso_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
@@ -383,10 +446,28 @@ void riso_flow_ask(struct riso_flow *f)
 int riso_set_class(struct ibv_qp *qp, uint32_t class_id)
 {
 	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	int err;
 
 	if (!f || f->alone)
 		return EOPNOTSUPP;
-	return ask(f, class_id);
+	pthread_mutex_lock(&riso_class_lock);
+	err = ask(f, class_id);
+	pthread_mutex_unlock(&riso_class_lock);
+	return err;
+}
+
+/**
+ * riso_over_target - rdma_isolate_over_target()
+ * @qp: see there
+ *
+ * Return: see there.
+ */
+int riso_over_target(struct ibv_qp *qp)
+{
+	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+
+	return f && !f->alone &&
+	       __atomic_load_n(&f->ctx->m->kpage->over_target, __ATOMIC_RELAXED);
 }
 
 /* What a queue pair is created with, and what the program asked for. */
@@ -547,9 +628,9 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context,
 	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
 	struct riso_ctx *ctx = find_ctx(context);
 
-	/* An atomic write cannot be told to post_send. */
+	/* What is newer, such as an atomic write, cannot be told to post_send. */
 	if ((attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
-	    (attr_ex->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE))
+	    (attr_ex->send_ops_flags & ~(uint64_t)KNOWN_SEND_OPS))
 		return create_extended(ctx, attr);
 	return create(ctx, create_extended, ctx, attr);
 }
@@ -581,14 +662,15 @@ static void set_stopped(struct riso_flow *f, bool stopped)
 	riso_member_unlock(m);
 }
 
-/* Its queue pair is gone. */
-static void forget_flow(struct riso_flow *f)
+/* Its queue pair is gone, which had the number @qp_num. */
+static void forget_flow(struct riso_flow *f, uint32_t qp_num)
 {
 	struct riso_member *m = f->ctx->m;
 
 	pthread_mutex_lock(&m->lock);
 	riso_queue_drop(f);
 	riso_comp_detach(f);
+	riso_comp_purge(f->cq, qp_num, f);
 	riso_member_publish(m);
 	riso_member_unlock(m);
 	free_flow(f);
@@ -618,7 +700,6 @@ int riso_destroy_qp(struct ibv_qp *qp)
 	struct ibv_cq *send_cq = qp->send_cq;
 	struct ibv_cq *recv_cq = qp->recv_cq;
 	uint32_t qp_num = qp->qp_num;
-	struct riso_cq *c;
 	int err;
 
 	if (f) {
@@ -634,13 +715,14 @@ int riso_destroy_qp(struct ibv_qp *qp)
 		}
 		return err;
 	}
-	purge(send_cq, qp_num, f);
 	purge(recv_cq, qp_num, f);
-	if (f) {
-		c = f->cq;
-		forget_flow(f);
-		unreserve(c);
+	if (!f) {
+		purge(send_cq, qp_num, NULL);
+		return 0;
 	}
+	/* The CQ may go as soon as it has no flow. */
+	unreserve(f->cq);
+	forget_flow(f, qp_num);
 	return 0;
 }
 
@@ -655,15 +737,14 @@ static int reset(struct riso_flow *f, struct ibv_qp_attr *attr, int mask)
 		return ENOMEM;
 	set_stopped(f, true);
 	err = riso_real.modify_qp(f->qp, attr, mask);
-	if (!err) {
-		purge(f->qp->send_cq, f->qp->qp_num, f);
+	if (!err)
 		purge(f->qp->recv_cq, f->qp->qp_num, f);
-	}
 	pthread_mutex_lock(&m->lock);
 	f->stopped = false;
 	if (!err) {
 		riso_queue_drop(f);
 		riso_comp_abandon(f->cq, f->slots);
+		riso_comp_purge(f->cq, f->qp->qp_num, f);
 		f->slots = s;
 		memset(&f->sq, 0, sizeof(f->sq));
 		f->tail = 0;
@@ -851,7 +932,7 @@ static void forget_objects(struct riso_ctx *ctx)
 
 	while ((f = riso_map_search(&riso_flows, flow_of_ctx, ctx))) {
 		riso_map_del(&riso_flows, f->qp);
-		forget_flow(f);
+		forget_flow(f, f->qp->qp_num);
 	}
 	while ((c = riso_map_search(&riso_cqs, cq_of_ctx, ctx))) {
 		riso_map_del(&riso_cqs, c->cq);

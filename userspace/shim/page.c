@@ -37,6 +37,9 @@ enum {
 	WAIT_PROGRAM = 1000,	/* if the program polls, or to tell what is done */
 };
 
+/* Microseconds that it may spin at most. */
+enum { SPIN_MAX = 1000 };
+
 enum { STACK = 256 * 1024 };
 
 static uint64_t clock_now(void)
@@ -104,6 +107,17 @@ bool riso_member_open(const struct riso_member *m)
 	       __atomic_load_n(&m->failed, __ATOMIC_RELAXED);
 }
 
+/* Has the kernel done something since? */
+static bool has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mode)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		if (__atomic_load_n(&k->dir[dir].seq, __ATOMIC_RELAXED) != seq[dir])
+			return true;
+	return __atomic_load_n(&k->mode, __ATOMIC_RELAXED) != mode;
+}
+
 /**
  * riso_member_news - is there a reason to see what may be posted?
  * @m: the member, locked
@@ -114,17 +128,7 @@ bool riso_member_open(const struct riso_member *m)
  */
 bool riso_member_news(const struct riso_member *m)
 {
-	const struct riso_kpage *k = m->kpage;
-	int dir;
-
-	if (m->retired)
-		return true;
-	if (!m->held)
-		return false;
-	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		if (__atomic_load_n(&k->dir[dir].seq, __ATOMIC_RELAXED) != m->seq[dir])
-			return true;
-	return __atomic_load_n(&k->mode, __ATOMIC_RELAXED) != m->mode;
+	return m->retired || (m->held && has_news(m->kpage, m->seq, m->mode));
 }
 
 /**
@@ -211,6 +215,26 @@ static void wait_kernel(struct riso_member *m, const struct riso_ioc_wait *w)
 	__atomic_store_n(&m->gone, true, __ATOMIC_RELAXED);
 }
 
+/* Look at the page for a while, no longer than @w; true if there is something new. */
+static bool spin(struct riso_member *m, const struct riso_ioc_wait *w)
+{
+	uint64_t most = w->timeout_us * 1000ULL;
+	struct riso_ioc_wait ask = *w;
+	uint64_t end;
+
+	if (!m->spin_ns)
+		return false;
+	ask.timeout_us = 0;
+	wait_kernel(m, &ask);
+	end = riso_sys.now() + (m->spin_ns < most ? m->spin_ns : most);
+	do {
+		if (has_news(m->kpage, w->seq, w->mode))
+			return true;
+	} while (__atomic_load_n(&m->held, __ATOMIC_RELAXED) &&
+		 riso_sys.now() < end);
+	return false;
+}
+
 static struct riso_ioc_wait known(struct riso_member *m, uint32_t timeout_us)
 {
 	int dir;
@@ -292,7 +316,7 @@ static void *helper(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&members.lock);
-		if (serve(m, &w))
+		if (serve(m, &w) && !spin(m, &w))
 			wait_kernel(m, &w);
 		pthread_mutex_lock(&members.lock);
 	}
@@ -402,6 +426,7 @@ static void before_fork(void)
 {
 	struct riso_member *m;
 
+	pthread_mutex_lock(&riso_class_lock);
 	pthread_mutex_lock(&riso_size_lock);
 	pthread_mutex_lock(&members.lock);
 	TAILQ_FOREACH(m, &members.list, list)
@@ -418,6 +443,7 @@ static void unlock_all(void)
 		pthread_mutex_unlock(&m->lock);
 	pthread_mutex_unlock(&members.lock);
 	pthread_mutex_unlock(&riso_size_lock);
+	pthread_mutex_unlock(&riso_class_lock);
 }
 
 static void in_child(void)
@@ -479,6 +505,23 @@ close_file:
 	return err;
 }
 
+/* RDMA_ISOLATE_SPIN_US, in nanoseconds */
+static uint64_t wanted_spin(void)
+{
+	const char *env = getenv("RDMA_ISOLATE_SPIN_US");
+	unsigned long us;
+	char *end;
+
+	if (!env)
+		return 0;
+	us = strtoul(env, &end, 10);
+	if (end != env && !*end && us <= SPIN_MAX)
+		return us * 1000;
+	riso_debug("RDMA_ISOLATE_SPIN_US: '%s' is not a number from 0 to %d", env,
+		   SPIN_MAX);
+	return 0;
+}
+
 static struct riso_member *new_member(const char *name)
 {
 	struct riso_member *m;
@@ -499,6 +542,7 @@ static struct riso_member *new_member(const char *name)
 	}
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->wake, NULL);
+	m->spin_ns = wanted_spin();
 	TAILQ_INIT(&m->busy);
 	m->refs = 1;
 	TAILQ_INSERT_TAIL(&members.list, m, list);
@@ -521,7 +565,9 @@ struct riso_member *riso_member_get(const char *name)
 		members.handlers = true;
 	}
 	TAILQ_FOREACH(m, &members.list, list) {
-		if (!strcmp(m->name, name)) {
+		/* One that came back under the same name is another device. */
+		if (!__atomic_load_n(&m->gone, __ATOMIC_RELAXED) &&
+		    !strcmp(m->name, name)) {
 			m->refs++;
 			goto unlock;
 		}

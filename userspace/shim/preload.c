@@ -40,6 +40,8 @@ static void fill_real(void)
 	REAL(create_cq, "1.1");
 	REAL(resize_cq, "1.1");
 	REAL(destroy_cq, "1.1");
+	REAL(get_cq_event, "1.1");
+	REAL(ack_cq_events, "1.1");
 }
 
 static void init(void)
@@ -112,20 +114,35 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 	return riso_destroy_cq(cq);
 }
 
+EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+			    void **cq_context)
+{
+	init();
+	return riso_get_cq_event(channel, cq, cq_context);
+}
+
 EXPORT int rdma_isolate_set_class(struct ibv_qp *qp, enum riso_class class_id)
 {
 	return riso_set_class(qp, class_id);
 }
 
+EXPORT int rdma_isolate_over_target(struct ibv_qp *qp)
+{
+	return riso_over_target(qp);
+}
+
+/* Also by the name of the file that libibverbs.so.1 is a link to. */
 static bool is_verbs(const char *name)
 {
+	static const char verbs[] = "libibverbs.so";
+	const size_t len = sizeof(verbs) - 1;
 	const char *base;
 
 	if (!name)
 		return false;
 	base = strrchr(name, '/');
 	base = base ? base + 1 : name;
-	return !strcmp(base, "libibverbs.so") || !strcmp(base, "libibverbs.so.1");
+	return !strncmp(base, verbs, len) && (!base[len] || base[len] == '.');
 }
 
 static const char *own_path(void)

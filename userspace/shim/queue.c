@@ -337,6 +337,9 @@ void riso_queue_pass(struct riso_flow *f)
 
 	if (!pass || !used_slots(f))
 		riso_comp_tag(f, !pass);
+	/* What went straight was not counted: the provider knows how full it is. */
+	if (f->pass && !pass)
+		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
 	__atomic_store_n(&f->pass, pass, __ATOMIC_RELEASE);
 }
 
@@ -434,7 +437,7 @@ void riso_queue_drop(struct riso_flow *f)
 /* Everything goes out, whether there is a grant or not. */
 static bool is_open(const struct riso_flow *f)
 {
-	return f->flush || f->class_id == RISO_CLASS_LATENCY || f->alone ||
+	return f->flush || f->urge || f->class_id == RISO_CLASS_LATENCY || f->alone ||
 	       riso_member_open(f->ctx->m);
 }
 
@@ -544,7 +547,7 @@ static bool must_signal(const struct riso_flow *f, const struct piece *p, bool o
 		return true;
 	/* What was taken before the first time that the CQ is armed needs an event. */
 	if (p->last && sq->head + 1 == f->tail && f->cq->cq->channel &&
-	    f->cq->soft_head != f->cq->soft_tail)
+	    f->cq->soft_head != f->cq->soft_tail && sq->hidden + 1 < RISO_SLOTS)
 		return true;
 	if (open)
 		return false;
@@ -734,7 +737,7 @@ static bool refused(struct riso_flow *f, int err)
 	f->full = err == ENOMEM || err == EAGAIN;
 	if (f->full && used_slots(f))
 		return false;
-	if (rec_at(f, f->sq.head)->seq >= f->fresh) {
+	if (rec_at(f, f->sq.head)->seq >= f->fresh && !f->sq.cur.done) {
 		f->refused = err;
 		return false;
 	}
@@ -888,6 +891,7 @@ int riso_queue_publish(struct riso_flow *f, uint32_t num)
 	}
 	err = f->refused;
 	if (err) {
+		forget_paid(f, rec_at(f, f->sq.head));
 		truncate_queue(f, f->sq.head);
 		riso_member_publish(m);
 	}
@@ -974,14 +978,13 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 {
 	struct ibv_mw_bind copy = *bind;
 	struct riso_sq sq = f->sq;
-	bool flush = f->flush;
 	struct riso_rec *rec;
 	struct ibv_send_wr wr;
 	int err;
 
-	f->flush = true;
+	f->urge = true;
 	riso_queue_drive(f->ctx->m);
-	f->flush = flush;
+	f->urge = false;
 	rec = riso_queue_stage(f, 0);
 	if (riso_queue_len(f) || used_slots(f) >= f->slots->num || !rec)
 		return ENOMEM;

@@ -7,6 +7,7 @@
  *
  *	riso_flow.build		from ibv_wr_start() to ibv_wr_complete() or _abort()
  *	riso_cq.session		from ibv_start_poll() to ibv_end_poll()
+ *	riso_class_lock		what class the kernel is asked for, until that is in force
  *	riso_size_lock		the sizes of CQs
  *	members.lock		page.c: the list of members, and their helper threads
  *	riso_member.lock	a member with its flows, records, slots and CQs
@@ -67,6 +68,9 @@ struct riso_real {
 				    int comp_vector);
 	int (*resize_cq)(struct ibv_cq *cq, int cqe);
 	int (*destroy_cq)(struct ibv_cq *cq);
+	int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+			    void **cq_context);
+	void (*ack_cq_events)(struct ibv_cq *cq, unsigned int num);
 };
 
 extern struct riso_real riso_real;
@@ -117,6 +121,7 @@ struct riso_book {
  * @name: of the device
  * @fd: the open file, -1 in a child
  * @gone: nothing has to wait any more; read without the lock
+ * @spin_ns: how long the helper looks at the page before it sleeps
  * @kpage: the kernel's page
  * @upage: the page for the kernel
  * @book: by direction
@@ -141,6 +146,7 @@ struct riso_member {
 	char name[64];
 	int fd;
 	bool gone;
+	uint64_t spin_ns;
 	const struct riso_kpage *kpage;
 	struct riso_upage *upage;
 	struct riso_book book[RISO_USER_DIRS];
@@ -166,6 +172,7 @@ struct riso_member {
  * @alloc_parent_domain: of struct verbs_context
  * @max_qp_wr: limit of the device
  * @max_cqe: limit of the device
+ * @tagged: the sum of riso_cq.tagged; read without the lock
  */
 struct riso_ctx {
 	struct riso_member *m;
@@ -180,6 +187,7 @@ struct riso_ctx {
 			       struct ibv_parent_domain_init_attr *attr);
 	int max_qp_wr;
 	int max_cqe;
+	uint32_t tagged;
 };
 
 enum {
@@ -189,6 +197,7 @@ enum {
 	RISO_SLOT_LAST = 8,	/* last piece of its message */
 	RISO_SLOT_CHUNK = 16,	/* piece of a message that was cut */
 	RISO_SLOT_FETCH = 32,	/* takes one of max_rd_atomic */
+	RISO_SLOT_LATE = 64,	/* its own completion comes after a later one's */
 };
 
 /**
@@ -268,6 +277,8 @@ struct riso_soft {
  * @active: completions may have to be translated; read without the lock
  * @notify: the program has armed it once
  * @armed: the program has armed it, and has not polled since
+ * @solicited: it did so for solicited ones only
+ * @sleeper: the program sleeps in ibv_get_cq_event(); without a lock
  * @unseen: how often the helper has looked since the program polled
  * @round: of the helper that looked last
  * @soft: ring of completions that wait
@@ -292,6 +303,8 @@ struct riso_cq {
 	bool active;
 	bool notify;
 	bool armed;
+	int solicited;
+	bool sleeper;
 	uint32_t unseen;
 	uint32_t round;
 	struct riso_soft *soft;
@@ -384,6 +397,7 @@ struct riso_build {
  * @classes: riso_kpage.classes when it was asked for; read without the lock
  * @stopped: nothing may be posted, the queue pair is being reset
  * @flush: the queue pair is in error, everything held goes out
+ * @urge: likewise, for what cannot wait is behind it
  * @depth: work requests that the program may have
  * @max_sge: elements of each
  * @max_inline: inline bytes of each
@@ -419,6 +433,7 @@ struct riso_flow {
 	uint32_t classes;
 	bool stopped;
 	bool flush;
+	bool urge;
 	uint32_t depth;
 	uint32_t max_sge;
 	uint32_t max_inline;
@@ -441,6 +456,7 @@ struct riso_flow {
 
 /* ops.c: contexts, queue pairs and CQs of the program. */
 extern struct riso_map riso_ctxs, riso_flows, riso_cqs;
+extern pthread_mutex_t riso_class_lock;
 extern pthread_mutex_t riso_size_lock;
 
 struct ibv_context *riso_open_device(struct ibv_device *device);
@@ -456,8 +472,11 @@ struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
 			      struct ibv_comp_channel *channel,
 			      int comp_vector);
 int riso_resize_cq(struct ibv_cq *cq, int cqe);
+int riso_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+		      void **cq_context);
 int riso_destroy_cq(struct ibv_cq *cq);
 int riso_set_class(struct ibv_qp *qp, uint32_t class_id);
+int riso_over_target(struct ibv_qp *qp);
 void riso_flow_ask(struct riso_flow *f);
 void riso_flows_forked(void);
 void riso_maps_lock(void);
@@ -489,6 +508,7 @@ extern struct riso_map riso_tags;
 
 int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc);
 int riso_comp_arm(struct riso_cq *c, int solicited_only);
+bool riso_comp_is_news(struct riso_cq *c);
 bool riso_comp_translate(struct riso_soft *e);
 void riso_comp_reap(struct riso_cq *c);
 void riso_comp_pop(struct riso_cq *c, struct riso_soft *e);
@@ -504,7 +524,7 @@ void riso_comp_tag(struct riso_flow *f, bool tagged);
 
 /* cqex.c: extended CQs. */
 void riso_cqex_swap(struct riso_cq *c, struct ibv_cq_ex *cq);
-void riso_cqex_reap(struct riso_cq *c, uint32_t max);
+bool riso_cqex_reap(struct riso_cq *c, uint32_t max);
 
 /* wr.c: the ibv_wr_* functions. */
 void riso_wr_swap(struct riso_flow *f, struct ibv_qp_ex *qp);

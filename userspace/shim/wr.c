@@ -101,6 +101,17 @@ static unsigned int signal_all(const struct riso_flow *f, struct ibv_qp_ex *qp)
 	return flags;
 }
 
+/* Does the provider make it, with the flags that are set now? Else it is staged. */
+static bool goes_direct(struct riso_flow *f, struct ibv_qp_ex *qp,
+			struct ibv_send_wr *wr, unsigned int *flags)
+{
+	if (f->build.direct)
+		*flags = signal_all(f, qp);
+	else
+		stage(f, qp, wr);
+	return f->build.direct;
+}
+
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,
 			      uint64_t compare, uint64_t swap)
 {
@@ -114,11 +125,8 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_atomic_cmp_swp(qp, rkey, addr, compare, swap);
 	qp->wr_flags = flags;
 }
@@ -135,11 +143,8 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_atomic_fetch_add(qp, rkey, addr, add);
 	qp->wr_flags = flags;
 }
@@ -156,11 +161,8 @@ static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_bind_mw(qp, mw, rkey, info);
 	qp->wr_flags = flags;
 }
@@ -174,11 +176,8 @@ static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_local_inv(qp, rkey);
 	qp->wr_flags = flags;
 }
@@ -193,11 +192,8 @@ static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_rdma_read(qp, rkey, addr);
 	qp->wr_flags = flags;
 }
@@ -212,11 +208,8 @@ static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_rdma_write(qp, rkey, addr);
 	qp->wr_flags = flags;
 }
@@ -233,11 +226,8 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_rdma_write_imm(qp, rkey, addr, imm_data);
 	qp->wr_flags = flags;
 }
@@ -248,11 +238,8 @@ static void wr_send(struct ibv_qp_ex *qp)
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_send(qp);
 	qp->wr_flags = flags;
 }
@@ -266,11 +253,8 @@ static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm_data)
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_send_imm(qp, imm_data);
 	qp->wr_flags = flags;
 }
@@ -284,11 +268,8 @@ static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 	struct riso_flow *f = find(qp);
 	unsigned int flags;
 
-	if (!f->build.direct) {
-		stage(f, qp, &wr);
+	if (!goes_direct(f, qp, &wr, &flags))
 		return;
-	}
-	flags = signal_all(f, qp);
 	f->real.wr_send_inv(qp, rkey);
 	qp->wr_flags = flags;
 }

@@ -8,6 +8,7 @@
  * called at the end, when it has nothing to do but to free the member.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -55,6 +56,7 @@ struct fake_qp {
 	uint32_t fail_at;	/* number of the work request that fails */
 	bool err;
 	int refuse;		/* error of the next post */
+	uint32_t refuse_from;	/* or of those after so many */
 	bool refuse_len;	/* of those with a length only */
 	struct ibv_send_wr built[FAKE_SQ];
 	uint32_t num_built;
@@ -72,7 +74,7 @@ struct fake_cq {
 	uint32_t head, tail, most;
 	bool open, overflow;
 	bool armed;
-	uint32_t events;
+	uint32_t events, taken, acked;
 };
 
 static struct {
@@ -102,6 +104,8 @@ static struct {
 	bool run_helper;
 	size_t least_stack;
 	int thread_err;
+	struct fake_cq *from;	/* of the next event */
+	void (*at_sleep)(void);	/* where there is none */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct ibv_context *ctx;
@@ -125,7 +129,8 @@ static int fake_post_one(struct fake_qp *qp, const struct ibv_send_wr *wr)
 	uint8_t *data = w->data;
 	int i;
 
-	if (qp->refuse && (!qp->refuse_len || fake_len(wr)))
+	if (qp->refuse && qp->posted >= qp->refuse_from &&
+	    (!qp->refuse_len || fake_len(wr)))
 		return qp->refuse;
 	if (qp->posted - qp->freed >= qp->depth)
 		return ENOMEM;
@@ -268,6 +273,7 @@ static int fake_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
+/* Where there are no more it ends the session, as that of rxe does. */
 static int fake_next_poll(struct ibv_cq_ex *ibcq)
 {
 	struct fake_cq *cq = (struct fake_cq *)ibcq;
@@ -276,7 +282,8 @@ static int fake_next_poll(struct ibv_cq_ex *ibcq)
 
 	pthread_mutex_lock(&fake.lock);
 	assert_true(cq->open);
-	if (cq->head != cq->tail) {
+	cq->open = cq->head != cq->tail;
+	if (cq->open) {
 		fake_pop(cq, &wc);
 		cq->cq.wr_id = wc.wr_id;
 		cq->cq.status = wc.status;
@@ -289,15 +296,11 @@ static int fake_next_poll(struct ibv_cq_ex *ibcq)
 static int fake_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 {
 	struct fake_cq *cq = (struct fake_cq *)ibcq;
-	int err;
 
 	(void)attr;
 	assert_false(cq->open);
 	cq->open = true;
-	err = fake_next_poll(ibcq);
-	if (err)
-		cq->open = false;
-	return err;
+	return fake_next_poll(ibcq);
 }
 
 static void fake_end_poll(struct ibv_cq_ex *ibcq)
@@ -546,6 +549,27 @@ static int fake_resize_cq(struct ibv_cq *cq, int cqe)
 		return EINVAL;
 	cq->cqe = cqe;
 	return 0;
+}
+
+/* Of an empty channel nobody may ask here. */
+static int fake_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+			     void **cq_context)
+{
+	struct fake_cq *from = fake.from;
+
+	(void)channel;
+	if (from->taken == from->events && fake.at_sleep)
+		fake.at_sleep();
+	assert_true(from->taken < from->events);
+	from->taken++;
+	*cq = ibv_cq_ex_to_cq(&from->cq);
+	*cq_context = NULL;
+	return 0;
+}
+
+static void fake_ack_cq_events(struct ibv_cq *cq, unsigned int num)
+{
+	((struct fake_cq *)cq)->acked += num;
 }
 
 static int fake_destroy_cq(struct ibv_cq *cq)
@@ -815,6 +839,7 @@ static void reset_fake(void)
 	fake.run_helper = false;
 	fake.thread_err = 0;
 	fake.least_stack = 0;
+	unsetenv("RDMA_ISOLATE_SPIN_US");
 	snprintf(fake.device.name, sizeof(fake.device.name), "fake0");
 }
 
@@ -1290,6 +1315,26 @@ static void refused_event(void **state)
 	}
 }
 
+/* A message of which a part is out is not the caller's any more. */
+static void refused_midway(void **state)
+{
+	struct prog *p = *state;
+
+	p->qp->refuse = EINVAL;
+	p->qp->refuse_from = RISO_BATCH;
+	p->qp->refuse_len = true;
+	grant(RISO_USER_TX, MB);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 12 * CHUNK, 0), 0);
+	assert_true(p->qp->err);
+	p->qp->refuse = 0;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, 0), 0);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_LOC_QP_OP_ERR);
+	expect(p, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_none(p);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+}
+
 static void slots_bound(void **state)
 {
 	struct prog *p = *state;
@@ -1367,6 +1412,59 @@ static void few_hidden(void **state)
 		seen += p->cq->tail - p->cq->head;
 	}
 	assert_int_equal(seen, 64 / (RISO_SLOTS / 2));
+}
+
+/* Nor do they fill the CQ of a program that posts and does not poll. */
+static void few_hidden_open(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel = { .context = ctx };
+	struct ibv_qp_init_attr attr = p->attr;
+	struct ibv_pd pd = { .context = ctx };
+	struct fake_qp *qp;
+	uint64_t i;
+
+	attr.cap.max_send_wr = 512;
+	qp = (struct fake_qp *)riso_create_qp(&pd, &attr);
+	assert_non_null(qp);
+	attr.send_cq->channel = &channel;
+	assert_int_equal(post(qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(post(qp, IBV_WR_RDMA_WRITE, 2, 8 * CHUNK, 0), 0);
+	grant(RISO_USER_TX, cost(8));
+	drive(p);
+	assert_int_equal(fake_run(qp, 1), 1);
+	/* The first is kept for the program now, which has not polled yet. */
+	assert_int_equal(post(qp, IBV_WR_SEND, 3, 8, 0), 0);
+	assert_int_equal(p->cq->head, p->cq->tail);
+	fake.k.mode = RISO_USER_OPEN;
+	for (i = 4; i < 400; i++)
+		assert_int_equal(post(qp, IBV_WR_SEND, i, 8, 0), 0);
+	assert_int_equal(qp->posted, 399);
+	fake_run(qp, UINT32_MAX);
+	assert_true(p->cq->tail - p->cq->head <= RISO_SLOTS);
+	riso_destroy_qp(&qp->ex.qp_base);
+}
+
+/* Polled before anything needed a look, translated after a later one */
+static void polled_late(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct riso_soft e = {};
+	bool is_shown;
+
+	grant(RISO_USER_TX, 2 * cost(8));
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake_run(p->qp, 2), 2);
+	assert_int_equal(fake_poll_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1, &e.wc), 1);
+	expect(p, 2, IBV_WC_SUCCESS);
+	pthread_mutex_lock(&f->ctx->m->lock);
+	is_shown = riso_comp_translate(&e);
+	riso_member_unlock(f->ctx->m);
+	assert_true(is_shown);
+	assert_int_equal(e.wc.wr_id, 1);
+	check_books();
 }
 
 /* Polling for what is held takes no time while there is no news. */
@@ -1470,6 +1568,77 @@ static void armed_late(void **state)
 	assert_int_equal(p->cq->events, 1);
 	expect(p, 1, IBV_WC_SUCCESS);
 	expect_none(p);
+}
+
+/*
+ * Who sleeps for an event sleeps on when a chunk has completed, as one that was seen to
+ * sleep before; who was woken up by poll() is not held.
+ */
+static struct prog *sleeper;
+
+static void chunks_complete(void)
+{
+	grant(RISO_USER_TX, 8 * cost(CHUNK));
+	drive(sleeper);
+	fake_run(sleeper->qp, 1);
+}
+
+static void expect_event(struct ibv_comp_channel *channel)
+{
+	struct fake_cq *cq = sleeper->cq;
+	struct ibv_cq *got;
+	void *context;
+
+	assert_int_equal(riso_get_cq_event(channel, &got, &context), 0);
+	assert_ptr_equal(got, cq);
+	riso_real.ack_cq_events(got, 1);
+	assert_int_equal(cq->acked, cq->taken);
+}
+
+static void events_of_chunks(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel = { .context = ctx };
+	int ends[2];
+	char c = 0;
+
+	assert_int_equal(pipe(ends), 0);
+	channel.fd = ends[0];
+	sleeper = p;
+	fake.from = p->cq;
+	fake.at_sleep = chunks_complete;
+	fake.k.window = cost(CHUNK);
+	arm(p);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	/* Woken up by poll() */
+	assert_int_equal(write(ends[1], &c, 1), 1);
+	chunks_complete();
+	expect_event(&channel);
+	expect_none(p);
+	arm(p);
+	/* As one that does not sleep */
+	assert_int_equal(read(ends[0], &c, 1), 1);
+	assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	expect_event(&channel);
+	expect_none(p);
+	arm(p);
+	assert_int_equal(fcntl(ends[0], F_SETFL, 0), 0);
+	/* Asleep */
+	expect_event(&channel);
+	assert_int_equal(p->qp->run, 16);
+	assert_true(p->cq->taken > 4);
+	expect(p, 1, IBV_WC_SUCCESS);
+	expect_none(p);
+	/* Now that it is known */
+	arm(p);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, 4 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(write(ends[1], &c, 1), 1);
+	expect_event(&channel);
+	expect(p, 2, IBV_WC_SUCCESS);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static void grants_spent_exactly(void **state)
@@ -1590,6 +1759,26 @@ static void void_grants(void **state)
 	drive(p);
 	assert_int_equal(p->qp->posted, 3);
 	assert_int_equal(fake.u.dir[0].debt, cost(CHUNK));
+}
+
+/* Number 0 is left out. */
+static void numbers_wrap(void **state)
+{
+	struct riso_kdir k = {
+		.seq = 1,
+		.grant = { { .seq = UINT32_MAX - 1 }, { .seq = 1, .bytes = 5 } },
+	};
+	struct riso_grant g;
+	(void)state;
+
+	assert_int_equal(riso_grant_read(&k, UINT32_MAX, &g), 1);
+	assert_int_equal(g.bytes, 5);
+	assert_int_equal(riso_grant_read(&k, UINT32_MAX - 1, &g), 1);
+	assert_int_equal(riso_grant_read(&k, 1, &g), 1);
+	k.grant[0].seq = 2;
+	k.seq = 2;
+	assert_int_equal(riso_grant_read(&k, UINT32_MAX, &g), 1);
+	assert_int_equal(riso_grant_read(&k, 1, &g), 2);
 }
 
 static void sparse(void **state)
@@ -1846,8 +2035,35 @@ static void latency_passes(void **state)
 	pump(p, 3, 1);
 	fake.register_err = EPERM;
 	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_LATENCY), EPERM);
+	assert_int_equal(riso_over_target(&p->qp->ex.qp_base), 0);
+	fake.k.over_target = 1;
+	assert_int_equal(riso_over_target(&p->qp->ex.qp_base), 1);
+	fake.k.over_target = 0;
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 4, MB, IBV_SEND_SIGNALED), 0);
 	pump(p, 4, 1);
+}
+
+/* What went straight and completed leaves room. */
+static void latency_makes_room(void **state)
+{
+	struct prog *p = *state;
+	uint64_t i;
+
+	fake.k.mode = RISO_USER_OPEN;
+	for (i = 1; i < DEPTH; i++)
+		assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, 0), 0);
+	fake.class_id = RISO_CLASS_LATENCY;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_LATENCY), 0);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, IBV_SEND_SIGNALED), 0);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, DEPTH, IBV_WC_SUCCESS);
+	fake.class_id = RISO_CLASS_BANDWIDTH;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_BANDWIDTH), 0);
+	for (i = 1; i < DEPTH; i++)
+		assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, 0), 0);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, IBV_SEND_SIGNALED), 0);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, DEPTH, IBV_WC_SUCCESS);
 }
 
 /* Two flows take turns. */
@@ -2211,6 +2427,19 @@ static void helper_posts(void **state)
 	expect_none(p);
 }
 
+static void wait_posted(struct prog *p, uint32_t num)
+{
+	uint32_t posted = 0, i;
+
+	for (i = 0; i < 10000 && posted != num; i++) {
+		usleep(100);
+		pthread_mutex_lock(&fake.lock);
+		posted = p->qp->posted;
+		pthread_mutex_unlock(&fake.lock);
+	}
+	assert_int_equal(posted, num);
+}
+
 static void expect_timeout(uint32_t timeout)
 {
 	uint32_t i;
@@ -2242,6 +2471,48 @@ static void helper_waits(void **state)
 	fake_run(p->qp, UINT32_MAX);
 	expect_timeout(1000);
 	modify(p, IBV_QPS_ERR);
+}
+
+/* Where a processor is to spare, it looks at the page for a while before it sleeps. */
+static void helper_spins(void **state)
+{
+	struct prog *p = *state;
+
+	fake.run_helper = true;
+	fake.timeout = 0;
+	setenv("RDMA_ISOLATE_SPIN_US", "50", 1);
+	assert_int_equal(setup_as(p, 0), 0);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 2 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, cost(CHUNK));
+	wait_posted(p, 1);
+	usleep(20000);
+	assert_int_equal(__atomic_load_n(&fake.timeout, __ATOMIC_RELAXED), 0);
+	__atomic_add_fetch(&fake.now, 49000, __ATOMIC_RELAXED);
+	usleep(20000);
+	assert_int_equal(__atomic_load_n(&fake.timeout, __ATOMIC_RELAXED), 0);
+	__atomic_add_fetch(&fake.now, 1000, __ATOMIC_RELAXED);
+	expect_timeout(100000);
+	modify(p, IBV_QPS_ERR);
+}
+
+static void spin_wrong(void **state)
+{
+	static const char * const words[] = { "", "1001", "-1", "5us", "x" };
+	struct riso_member *m;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		setenv("RDMA_ISOLATE_SPIN_US", words[i], 1);
+		m = riso_member_get("fake0");
+		assert_int_equal(m->spin_ns, 0);
+		riso_member_put(m);
+	}
+	setenv("RDMA_ISOLATE_SPIN_US", "1000", 1);
+	m = riso_member_get("fake0");
+	assert_int_equal(m->spin_ns, 1000000);
+	riso_member_put(m);
 }
 
 /* One for each device, as it waits in the kernel; on any stack that there is. */
@@ -2369,6 +2640,8 @@ static int fake_group_setup(void **state)
 		.create_cq = fake_create_cq,
 		.resize_cq = fake_resize_cq,
 		.destroy_cq = fake_destroy_cq,
+		.get_cq_event = fake_get_cq_event,
+		.ack_cq_events = fake_ack_cq_events,
 	};
 	riso_sys = (struct riso_sys) {
 		.open = fake_open,
@@ -2404,17 +2677,22 @@ int main(void)
 		TEST(refused_at_once),
 		TEST(refused_later),
 		TEST(refused_event),
+		TEST(refused_midway),
 		TEST(slots_bound),
 		TEST(window_bound),
 		TEST(few_hidden),
+		TEST(few_hidden_open),
+		TEST(polled_late),
 		TEST(polls_cheaply),
 		TEST(post_reaps),
 		TEST(armed),
 		TEST(armed_late),
+		TEST(events_of_chunks),
 		TEST(grants_spent_exactly),
 		TEST(repriced),
 		TEST(large_send),
 		TEST(void_grants),
+		TEST(numbers_wrap),
 		TEST(sparse),
 		TEST(error_in_the_middle),
 		TEST(error_at_the_end),
@@ -2425,6 +2703,7 @@ int main(void)
 		TEST(open_and_paced),
 		TEST(never_stuck),
 		TEST(latency_passes),
+		TEST(latency_makes_room),
 		TEST(turns),
 		TEST(not_ours),
 		TEST_EMPTY(limits),
@@ -2436,6 +2715,8 @@ int main(void)
 		TEST(helper_posts),
 		TEST(helper_waits),
 		TEST(helper_each),
+		TEST_EMPTY(helper_spins),
+		TEST_EMPTY(spin_wrong),
 		TEST(asks_again),
 		TEST(threads),
 	};

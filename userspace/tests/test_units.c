@@ -110,11 +110,22 @@ static void rates(void **state)
 		{ "18446744073709551615B/s", UINT64_MAX },
 		{ }
 	};
+	static const struct sample shortened[] = {
+		{ "0bit", 0 },
+		{ "8bit", 1 },
+		{ "400mbit", 50000000 },
+		{ "2.133gbit", 266666666 },
+		{ "999.992kbit", 124999 },
+		{ "7.999tbit", UINT64_C(999999999999) },
+		{ "18446744073709551615B/s", UINT64_MAX },
+		{ }
+	};
 	(void)state;
 
 	check_good(rate_parse, good);
 	check_bad(rate_parse, bad);
 	check_format(rate_format, shown);
+	check_format(rate_format_short, shortened);
 	check_round_trip(rate_parse, rate_format);
 }
 

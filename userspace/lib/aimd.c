@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The controller: aimd.h says what it does and why.
+ *
+ * Owns the two laws and what they have in common: L = 0, the floor, and section 4.5.
+ * Runs in the thread of its caller, on nothing but its arguments, in whole numbers.
+ */
+#include <string.h>
+
+#include "aimd.h"
+#include "minmax.h"
+
+#define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+enum {
+	/*
+	 * Windows from a test whose answer was "local" to the next; then four times that,
+	 * up to so many retest_ns
+	 */
+	RETEST_WINDOWS = 8,
+	RETEST_LOCAL = 4,
+	/* Windows without a miss until a cause that was not local is believed gone */
+	CALM_WINDOWS = 8,
+	/* Windows between decreases where no more than a few samples miss */
+	SLIGHT_WINDOWS = 2,
+	/* The largest decrease, permille */
+	MAX_CUT = 500,
+	MAX_DOUBLINGS = 5,
+};
+
+void aimd_defaults(struct aimd_params *p, uint64_t max_rate, uint64_t target99_ns)
+{
+	*p = (struct aimd_params) {
+		.law = AIMD_LAW_DEFAULT,
+		.max_rate = max_rate,
+		.target99_ns = target99_ns,
+		.paper_step = 1000000,
+		.keep_permille = 900,
+		.step_permille = 1,
+		.window_ns = 120 * MS,
+		.retest_ns = 10 * SECOND,
+		.delta_ns = 5 * SECOND,
+	};
+}
+
+static void restart(struct aimd_state *s, const struct aimd_params *p)
+{
+	memset(s, 0, sizeof(*s));
+	s->safe_util = p->max_rate;
+	s->missed = p->max_rate;
+	s->wait_ns = RETEST_WINDOWS * p->window_ns;
+	s->mode = AIMD_OPEN;
+}
+
+void aimd_init(struct aimd_state *s, const struct aimd_params *p)
+{
+	restart(s, p);
+}
+
+uint64_t aimd_floor(const struct aimd_params *p, const struct aimd_input *in)
+{
+	uint64_t bt = (uint64_t)in->b + in->t, all = bt + in->l;
+
+	if (!all)
+		return p->max_rate;
+	/* In two parts, for 64 bits */
+	return max_u64(1, p->max_rate / all * bt + p->max_rate % all * bt / all);
+}
+
+static void law_paper(struct aimd_state *s, const struct aimd_params *p, uint64_t floor,
+		      bool miss, unsigned int *events)
+{
+	if (miss) {
+		if (s->safe_util > floor)
+			*events |= AIMD_EV_DECREASE;
+		s->safe_util = max_u64(s->safe_util / 2, floor);
+	} else {
+		s->safe_util += min_u64(p->paper_step, p->max_rate - s->safe_util);
+	}
+}
+
+/* Sending less makes the latency shorter by more than a fifth. */
+static bool differs(uint64_t at_max, uint64_t at_floor)
+{
+	return at_max - at_max / 5 > at_floor;
+}
+
+static void decrease(struct aimd_state *s, const struct aimd_params *p, uint64_t to,
+		     uint64_t now, unsigned int *events)
+{
+	s->missed = s->safe_util;
+	s->safe_util = to;
+	s->down_ns = now + p->window_ns;
+	s->up_ns = now + p->window_ns;
+	*events |= AIMD_EV_DECREASE;
+}
+
+/* What the next miss in a row leaves */
+static uint64_t cut(const struct aimd_state *s, const struct aimd_params *p,
+		    uint64_t short99)
+{
+	uint64_t full = 1000 - p->keep_permille;
+	uint64_t above = min_u64(short99 - p->target99_ns, p->target99_ns);
+	uint64_t part = max_u64(full * above / p->target99_ns, full / 4);
+
+	part = min_u64(max_u64(part, 1) << s->misses, MAX_CUT);
+	return s->safe_util - s->safe_util * part / 1000;
+}
+
+/* What a miss leaves that is one of a few samples, the first and the others in a row */
+static uint64_t slight_cut(const struct aimd_state *s, const struct aimd_params *p)
+{
+	uint64_t part = (1000 - p->keep_permille) / (s->misses ? 2 : 4);
+
+	return s->safe_util - s->safe_util * max_u64(part, 1) / 1000;
+}
+
+static void to_max(struct aimd_state *s, const struct aimd_params *p, uint64_t now)
+{
+	s->safe_util = p->max_rate;
+	s->down_ns = now + p->window_ns;
+	s->up_ns = now + p->window_ns;
+}
+
+/* A test is over: does SafeUtil matter, with these readings at its two ends? */
+static void test_end(struct aimd_state *s, const struct aimd_params *p,
+		     const struct aimd_input *in, uint64_t floor, unsigned int *events)
+{
+	bool at_max = s->test == AIMD_TEST_MAX;
+	bool local = at_max ? differs(in->short99_ns, s->ref99_ns) :
+			      differs(s->ref99_ns, in->short99_ns);
+
+	s->test = AIMD_TEST_NONE;
+	if (!local) {
+		s->mode = AIMD_NOT_LOCAL;
+		s->test_ns = in->now_ns + p->retest_ns;
+		if (!at_max)
+			to_max(s, p, in->now_ns);
+		else
+			s->ref99_ns = in->short99_ns;
+		return;
+	}
+	if (at_max) {
+		decrease(s, p, floor, in->now_ns, events);
+	} else {
+		s->mode = AIMD_MISSED;
+		s->miss_ns = in->now_ns;
+	}
+	s->test_ns = in->now_ns + s->wait_ns;
+	s->wait_ns = min_u64(4 * s->wait_ns, RETEST_LOCAL * p->retest_ns);
+}
+
+static void test_begin(struct aimd_state *s, const struct aimd_params *p,
+		       const struct aimd_input *in, enum aimd_test test,
+		       unsigned int *events)
+{
+	s->test = test;
+	s->ref99_ns = in->short99_ns;
+	*events |= AIMD_EV_TEST;
+	if (test == AIMD_TEST_MAX)
+		to_max(s, p, in->now_ns);
+}
+
+/* The target is missed. */
+static void missed(struct aimd_state *s, const struct aimd_params *p,
+		   const struct aimd_input *in, uint64_t floor, unsigned int *events)
+{
+	uint64_t now = in->now_ns;
+
+	if (s->test != AIMD_TEST_NONE)
+		test_end(s, p, in, floor, events);
+	if (now < s->down_ns)
+		return;
+	if (s->mode == AIMD_NOT_LOCAL) {
+		if (p->stay) {
+			if (s->safe_util > floor)
+				decrease(s, p, floor, now, events);
+		} else if (s->safe_util > floor &&
+			   (now >= s->test_ns || in->short99_ns / 2 > s->ref99_ns)) {
+			test_begin(s, p, in, AIMD_TEST_FLOOR, events);
+			decrease(s, p, floor, now, events);
+		}
+		return;
+	}
+	if (s->misses && s->safe_util == floor && now >= s->test_ns) {
+		test_begin(s, p, in, AIMD_TEST_MAX, events);
+		return;
+	}
+	if (s->safe_util > floor && in->short95_ns <= p->target99_ns) {
+		if (now < s->slight_ns)
+			return;
+		decrease(s, p, max_u64(slight_cut(s, p), floor), now, events);
+		s->slight_ns = now + SLIGHT_WINDOWS * p->window_ns;
+		if (!s->misses)
+			s->misses = 1;
+		return;
+	}
+	if (s->safe_util > floor)
+		decrease(s, p, max_u64(cut(s, p, in->short99_ns), floor), now, events);
+	else
+		s->down_ns = now + p->window_ns;
+	if (s->misses < MAX_DOUBLINGS)
+		s->misses++;
+}
+
+static void met(struct aimd_state *s, const struct aimd_params *p,
+		const struct aimd_input *in)
+{
+	uint64_t step = p->max_rate * p->step_permille / 1000;
+	uint64_t away = max_u64(s->safe_util, s->missed) -
+			min_u64(s->safe_util, s->missed);
+
+	if (s->mode == AIMD_NOT_LOCAL)
+		return;
+	s->test = AIMD_TEST_NONE;
+	if (in->now_ns < s->up_ns ||
+	    in->short99_ns >= p->target99_ns - p->target99_ns / 20)
+		return;
+	s->wait_ns = RETEST_WINDOWS * p->window_ns;
+	s->safe_util += min_u64(max_u64(step, away / 4), p->max_rate - s->safe_util);
+	s->up_ns = in->now_ns + p->window_ns;
+	if (s->misses)
+		s->misses--;
+}
+
+static void set_mode(struct aimd_state *s, const struct aimd_params *p,
+		     const struct aimd_input *in, uint64_t floor, bool miss,
+		     unsigned int *events)
+{
+	/* Less than that is not to be had; a test comes from there, and goes back. */
+	bool least = s->safe_util == floor || s->test == AIMD_TEST_MAX;
+
+	if (miss || in->current99_ns > p->target99_ns)
+		s->calm_ns = in->now_ns + CALM_WINDOWS * p->window_ns;
+	if (!miss && s->mode == AIMD_NOT_LOCAL && s->test == AIMD_TEST_NONE &&
+	    in->now_ns < s->calm_ns)
+		return;
+	if (!miss) {
+		s->mode = AIMD_TRACKING;
+	} else if (s->mode == AIMD_TRACKING) {
+		s->mode = AIMD_MISSED;
+		s->miss_ns = in->now_ns;
+	} else if (s->mode == AIMD_MISSED && least &&
+		   in->now_ns - s->miss_ns > p->delta_ns) {
+		s->mode = AIMD_UNATTAINABLE;
+		s->gave_up_l = in->l;
+		s->gave_up_bt = (uint64_t)in->b + in->t;
+		/* Without B and T there is nobody to give it to. */
+		s->ignore = p->give_up && s->gave_up_bt;
+		if (s->ignore)
+			*events |= AIMD_EV_GAVE_UP;
+	}
+}
+
+static void step_latency(struct aimd_state *s, const struct aimd_params *p,
+			 const struct aimd_input *in, unsigned int *events)
+{
+	uint64_t floor = aimd_floor(p, in), bt = (uint64_t)in->b + in->t;
+	bool paper = p->law == AIMD_LAW_PAPER;
+	bool miss = in->current99_ns > p->target99_ns;
+
+	/* The short window's 99th alone is three samples. */
+	if (!paper)
+		miss = in->short99_ns > p->target99_ns &&
+		       (miss || in->short95_ns > p->target99_ns);
+
+	/* L/(B+T) has become larger. */
+	if (s->ignore && in->l * s->gave_up_bt > s->gave_up_l * bt) {
+		restart(s, p);
+		*events |= AIMD_EV_RESUMED;
+	}
+	if (s->mode == AIMD_OPEN)
+		s->mode = AIMD_TRACKING;
+	s->safe_util = min_u64(max_u64(s->safe_util, floor), p->max_rate);
+	if (!s->ignore) {
+		/* A test goes on until the short window has no older samples. */
+		if (!in->have_samples || (s->test && in->now_ns < s->down_ns))
+			return;
+		set_mode(s, p, in, floor, miss, events);
+	}
+	if (s->ignore)
+		s->safe_util = p->max_rate;
+	else if (paper)
+		law_paper(s, p, floor, miss, events);
+	else if (!miss)
+		met(s, p, in);
+	else
+		missed(s, p, in, floor, events);
+}
+
+struct aimd_output aimd_step(struct aimd_state *s, const struct aimd_params *p,
+			     const struct aimd_input *in)
+{
+	enum aimd_mode before = s->mode;
+	unsigned int events = 0;
+
+	if (in->l) {
+		step_latency(s, p, in, &events);
+	} else {
+		if (s->ignore)
+			events |= AIMD_EV_RESUMED;
+		restart(s, p);
+	}
+	if (s->mode != before)
+		events |= AIMD_EV_MODE;
+	return (struct aimd_output) {
+		.safe_util = s->safe_util,
+		.mode = s->mode,
+		.events = events,
+	};
+}

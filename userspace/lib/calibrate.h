@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Calibration: what follows from what was measured of a device. Pure functions.
+ */
+#ifndef RISO_CALIBRATE_H
+#define RISO_CALIBRATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	/* Sizes that are tried: the powers of two from 1 KB to 1 MB */
+	CALIBRATE_SIZES = 11,
+	/* Pieces that are out at a time, at most */
+	CALIBRATE_DEPTH = 1024,
+	/* What a chunk has to reach of MaxRate */
+	CALIBRATE_PERCENT = 95,
+};
+
+/**
+ * struct calibrate_seen - what was measured
+ * @p50_ns: of reference messages without load
+ * @p99_ns: likewise
+ * @rtt_min_ns: the shortest of them
+ * @rate: bytes per second of the wire with messages of 1 MB
+ * @ops: small messages per second
+ * @num: how many sizes of pieces were tried
+ * @size: these, the smallest first: bytes, and bytes per second of the wire
+ */
+struct calibrate_seen {
+	uint64_t p50_ns;
+	uint64_t p99_ns;
+	uint64_t rtt_min_ns;
+	uint64_t rate;
+	uint64_t ops;
+	unsigned int num;
+	struct {
+		uint64_t bytes;
+		uint64_t rate;
+	} size[CALIBRATE_SIZES];
+};
+
+/**
+ * struct calibrate_advice - settings
+ * @max_rate: bytes per second
+ * @max_ops: messages per second
+ * @chunk: bytes
+ * @target99_ns: for an agent
+ * @enough: @chunk reaches CALIBRATE_PERCENT; else none does, and it is the best
+ */
+struct calibrate_advice {
+	uint64_t max_rate;
+	uint64_t max_ops;
+	uint64_t chunk;
+	uint64_t target99_ns;
+	bool enough;
+};
+
+/**
+ * calibrate_depth - pieces that the module would have out at a time
+ * @wire: of each, bytes of the wire, not 0
+ * @rate: of the device, bytes per second of the wire
+ * @rtt_ns: of the path
+ *
+ * Return: two, and what the path itself holds; CALIBRATE_DEPTH at most.
+ */
+unsigned int calibrate_depth(uint64_t wire, uint64_t rate, uint64_t rtt_ns);
+
+/**
+ * calibrate_advise - settings that suit what was measured
+ * @seen: that; @num is not 0
+ *
+ * Rates are rounded down to three digits, those of bits per second: a MaxRate that is
+ * too high costs more than one that is too low. Target99 is rounded up to
+ * microseconds. All are in the ranges that the module takes.
+ */
+struct calibrate_advice calibrate_advise(const struct calibrate_seen *seen);
+
+#endif /* RISO_CALIBRATE_H */

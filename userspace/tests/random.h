@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Numbers that look random, and are the same each time.
+ */
+#ifndef RISO_TEST_RANDOM_H
+#define RISO_TEST_RANDOM_H
+
+#include <stdint.h>
+
+/* Not 0; the test sets it. */
+static uint64_t seed;
+
+static inline uint64_t random_u64(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+/* 0 < x < 1 */
+static inline double random_unit(void)
+{
+	return ((random_u64() >> 12) + 0.5) / (UINT64_C(1) << 52);
+}
+
+#endif /* RISO_TEST_RANDOM_H */
