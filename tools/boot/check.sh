@@ -24,9 +24,9 @@ for file in "$@"; do
 	case $file in
 	*.service)
 		# a program that is there
-		sed 's|^ExecStart=rdma-isolate |ExecStart=/bin/true |' \
-			"$file" >"$tmp/$file"
-		units+=("$tmp/$file")
+		sed 's|^\(Exec[A-Za-z]*=\)rdma-isolated\?\b|\1/bin/true|' \
+			"$file" >"$tmp/${file##*/}"
+		units+=("$tmp/${file##*/}")
 		;;
 	*)
 		rules+=("$file") ;;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Connections between agents.
+ */
+#ifndef RISO_CM_H
+#define RISO_CM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <rdma/rdma_cma.h>
+
+#include "conf.h"
+
+/* Another version is another protocol: its agents are refused. */
+enum { CM_VERSION = 1 };
+
+#define CM_MAGIC 0x5249534fu
+
+/**
+ * struct cm_hello - what agents say when they connect; all in network byte order
+ * @magic: CM_MAGIC
+ * @version: CM_VERSION
+ * @pad: 0
+ * @rkey: of the memory that may be written, 0 from the one that connects
+ * @size: of that, likewise; 0 from an agent that has CM_BYTES
+ * @addr: of that, likewise
+ */
+struct cm_hello {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t pad;
+	uint32_t rkey;
+	uint32_t size;
+	uint64_t addr;
+} __attribute__((packed));
+
+enum {
+	/* What a reference message writes */
+	CM_BYTES = 10,
+	/* What may be written, as much as the largest chunk */
+	CM_MEMORY = 1 << 20,
+};
+
+/**
+ * struct cm_event - what has happened to a connection
+ * @type: which
+ * @id: of it; of RDMA_CM_EVENT_CONNECT_REQUEST a new one
+ * @status: errno or reason
+ * @hello: what the other end said
+ * @heard: it said something as long as that
+ */
+struct cm_event {
+	enum rdma_cm_event_type type;
+	struct rdma_cm_id *id;
+	int status;
+	struct cm_hello hello;
+	bool heard;
+};
+
+/**
+ * struct cm_user - the context of each rdma_cm_id
+ * @event: called for each event of it; may destroy the id
+ */
+struct cm_user {
+	void (*event)(struct cm_user *user, const struct cm_event *e);
+};
+
+/* 0 or a negative errno */
+int cm_open(void);
+void cm_close(void);
+struct rdma_cm_id *cm_id(struct cm_user *user);
+struct ibv_context *cm_device(const char *name);
+/* An address of the device, so that a route leaves by it; false if it has none */
+bool cm_source(const char *dev, sa_family_t family, union conf_addr *src);
+void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey);
+/* What has happened, without what belongs to librdmacm */
+void cm_hear(struct cm_event *e, const struct rdma_cm_event *got);
+/* NULL, or what is wrong with what the other end said */
+const char *cm_wrong(const struct cm_event *e);
+
+#endif /* RISO_CM_H */

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rdma-isolated: one process that steers all devices of a host.
+ *
+ * Owns what it was told to do, the devices that are steered, and the two sockets to
+ * the module: one for requests, one for events. Everything happens in the loop, one
+ * thing after the other.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cm.h"
+#include "conf.h"
+#include "export.h"
+#include "loop.h"
+#include "notify.h"
+#include "serve.h"
+#include "steer.h"
+
+/**
+ * struct device - one that is steered
+ * @list: in the list of devices
+ * @steer: its controller
+ * @conf: how it is steered
+ * @is: what the module says of it: a word
+ * @there: it was in the last list
+ */
+struct device {
+	LIST_ENTRY(device) list;
+	struct steer *steer;
+	struct conf_dev conf;
+	const char *is;
+	bool there;
+};
+
+static LIST_HEAD(, device) devices = LIST_HEAD_INITIALIZER(devices);
+static struct conf conf;
+static struct conf_args args;
+static struct nl *requests, *events;
+static int status;
+
+/* Whoever has started it may want to do so again. */
+static void give_up(void)
+{
+	status = 1;
+	loop_stop();
+}
+
+static void forget(struct device *d)
+{
+	steer_close(d->steer);
+	LIST_REMOVE(d, list);
+	free(d);
+}
+
+static struct device *find(const char *name)
+{
+	struct device *d;
+
+	LIST_FOREACH(d, &devices, list)
+		if (!strcmp(d->conf.name, name))
+			return d;
+	return NULL;
+}
+
+static const char *word(const struct nlattr *attr, const struct name_enum *words)
+{
+	uint32_t val = attr ? mnl_attr_get_u32(attr) : UINT32_MAX;
+
+	return val < words->n ? words->values[val].name : "?";
+}
+
+static struct device *device_open(const char *name)
+{
+	const struct conf_dev *wanted = conf_dev(&conf, name);
+	struct device *d = wanted ? calloc(1, sizeof(*d)) : NULL;
+
+	if (d) {
+		d->conf = *wanted;
+		d->steer = steer_open(requests, &conf, &d->conf);
+		if (d->steer) {
+			LIST_INSERT_HEAD(&devices, d, list);
+			return d;
+		}
+		free(d);
+	}
+	if (wanted)
+		log_line("%s: out of memory", name);
+	return NULL;
+}
+
+static void on_device(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
+		      void *data)
+{
+	const char *name = attrs[RDMA_ISOLATE_A_DEV_NAME] ?
+			   mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]) : "";
+	struct device *d = find(name);
+
+	(void)nlh;
+	(void)data;
+	/* It tells of its end while it is in the list yet. */
+	if (attrs[RDMA_ISOLATE_A_DEV_STATE] &&
+	    mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_STATE]) == RISO_DEV_GONE)
+		return;
+	if (d)
+		steer_look(d->steer);
+	else
+		d = device_open(name);
+	if (!d)
+		return;
+	d->there = true;
+	d->is = word(attrs[RDMA_ISOLATE_A_DEV_STATE], &name_state);
+	if (!strcmp(d->is, name_state.values[RISO_DEV_ENFORCE].name))
+		d->is = word(attrs[RDMA_ISOLATE_A_DEV_CTRL], &name_ctrl);
+}
+
+static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
+		      void *data)
+{
+	struct device *d = attrs[RDMA_ISOLATE_A_BUDGET_DEV] ?
+			   find(mnl_attr_get_str(attrs[RDMA_ISOLATE_A_BUDGET_DEV])) : NULL;
+
+	(void)nlh;
+	(void)data;
+	/* One that it steers */
+	if (d && d->is == name_ctrl.values[RISO_CTRL_AUTO].name)
+		d->is = word(attrs[RDMA_ISOLATE_A_BUDGET_CTRL_STATE], &name_ctrl_state);
+}
+
+/* "mlx5_0 tracking, mlx5_1 not there": those that are to be steered */
+static void tell_status(void)
+{
+	char text[256];
+	size_t n = 0;
+	unsigned int i;
+
+	snprintf(text, sizeof(text), "no device in the settings");
+	for (i = 0; i < conf.n_devs && n < sizeof(text); i++) {
+		const struct device *d = find(conf.dev[i].name);
+
+		n += snprintf(text + n, sizeof(text) - n, "%s%s %s", i ? ", " : "",
+			      conf.dev[i].name, d ? d->is : "not there");
+	}
+	notify_status(text);
+}
+
+static struct source alone = { .fd = -1 };
+
+/* See which devices there are, and how they are; again soon if there are none. */
+static void look(void)
+{
+	struct device *d, *next;
+
+	LIST_FOREACH(d, &devices, list)
+		d->there = false;
+	nl_request(requests, RDMA_ISOLATE_CMD_DEV_GET, true);
+	if (nl_send(requests, &name_set_dev, on_device, NULL)) {
+		give_up();
+		return;
+	}
+	nl_request(requests, RDMA_ISOLATE_CMD_BUDGET_GET, true);
+	if (nl_send(requests, &name_set_budget, on_budget, NULL))
+		give_up();
+	for (d = LIST_FIRST(&devices); d; d = next) {
+		next = LIST_NEXT(d, list);
+		if (!d->there)
+			forget(d);
+	}
+	tell_status();
+	if (LIST_EMPTY(&devices))
+		timer_set(&alone, now_ns() + SEC);
+}
+
+/* Nobody tells that the module has gone. */
+static void on_alone(struct source *s)
+{
+	if (timer_fired(s) && LIST_EMPTY(&devices))
+		look();
+}
+
+static void on_module_event(uint8_t cmd, const struct nlmsghdr *nlh, void *data)
+{
+	(void)nlh;
+	if (cmd == RDMA_ISOLATE_CMD_CTRL_NTF || cmd == RDMA_ISOLATE_CMD_DEV_NTF)
+		*(bool *)data = true;
+}
+
+static void on_module(struct source *s)
+{
+	bool news = false;
+	int lost;
+
+	(void)s;
+	lost = nl_events(events, on_module_event, &news);
+	if (lost < 0)
+		give_up();
+	/* It may have been one of those. */
+	if (news || lost > 0)
+		look();
+}
+
+static void add_metrics(struct metrics *m)
+{
+	struct device *d;
+
+	LIST_FOREACH(d, &devices, list)
+		steer_metrics(d->steer, m);
+}
+
+/* At the port of these settings; 0 or a negative errno, after telling what is wrong */
+static int open_metrics(const struct conf *c)
+{
+	int err;
+
+	if (!c->metrics) {
+		export_close();
+		return 0;
+	}
+	err = export_open(c->metrics, add_metrics);
+	if (err)
+		log_line("metrics: 127.0.0.1:%ju: %s", (uintmax_t)c->metrics, strerror(-err));
+	return err;
+}
+
+/* All of it, or nothing */
+static void reload(void)
+{
+	struct conf fresh = { };
+	char error[CONF_ERROR_LEN];
+	struct device *d, *next;
+	bool anew;
+
+	if (!conf_load(&fresh, &args, error, sizeof(error))) {
+		log_line("not reloaded: %s", error);
+		return;
+	}
+	if (fresh.port != conf.port ||
+	    memcmp(&fresh.listen, &conf.listen, sizeof(conf.listen))) {
+		log_line("not reloaded: listen and port are another after a restart only");
+		conf_free(&fresh);
+		return;
+	}
+	if (fresh.metrics != conf.metrics && open_metrics(&fresh)) {
+		log_line("not reloaded");
+		conf_free(&fresh);
+		return;
+	}
+	anew = !conf_same_law(&fresh, &conf);
+	conf_free(&conf);
+	conf = fresh;
+	for (d = LIST_FIRST(&devices); d; d = next) {
+		const struct conf_dev *dev = conf_dev(&conf, d->conf.name);
+
+		next = LIST_NEXT(d, list);
+		if (anew || !dev || !conf_same_dev(dev, &d->conf))
+			forget(d);
+	}
+	log_line("reloaded");
+	look();
+}
+
+static void on_signal(struct source *s)
+{
+	struct signalfd_siginfo info;
+
+	if (read(s->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo != SIGHUP) {
+		loop_stop();
+		return;
+	}
+	notify_reloading();
+	reload();
+	notify_ready();
+}
+
+static struct source module = { .fd = -1, .ready = on_module };
+static struct source signals = { .fd = -1, .ready = on_signal };
+
+/* NULL, or what is missing */
+static const char *start(void)
+{
+	union conf_addr addr = conf.listen;
+	sigset_t mask;
+
+	requests = nl_open();
+	events = nl_open();
+	if (!requests || !events || nl_subscribe(events))
+		return "no module";
+	if (loop_open())
+		return "no epoll";
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	signals.fd = signalfd(-1, &mask, SFD_CLOEXEC);
+	module.fd = nl_fd(events);
+	if (loop_add(&signals) || loop_add(&module))
+		return "no signals";
+	if (timer_open(&alone, on_alone) || notify_open())
+		return "no timer";
+	if (cm_open())
+		return "no connection manager, is rdma_ucm loaded";
+	addr.v4.sin_port = htons(conf.port);
+	return serve_open(&addr) ? "cannot listen" : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	char error[CONF_ERROR_LEN];
+	const char *why;
+	int usage;
+
+	usage = conf_args(argc, argv, &args);
+	if (usage != CONF_RUN)
+		return usage;
+	if (!conf_load(&conf, &args, error, sizeof(error))) {
+		log_line("%s", error);
+		return 1;
+	}
+	if (args.check) {
+		puts("OK");
+		return 0;
+	}
+	why = start();
+	if (why) {
+		log_line("%s: %s", why, strerror(errno));
+		return 1;
+	}
+	if (open_metrics(&conf))
+		return 1;
+	look();
+	notify_ready();
+	loop_run();
+	notify_stopping();
+	while (!LIST_EMPTY(&devices))
+		forget(LIST_FIRST(&devices));
+	export_close();
+	serve_close();
+	cm_close();
+	notify_close();
+	loop_close();
+	nl_close(events);
+	nl_close(requests);
+	conf_free(&conf);
+	conf_args_free(&args);
+	return status;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The reference flow (paper, 4.2.1): one small RDMA WRITE at a time, from its post to
+ * its completion.
+ *
+ * Owns the connection to a peer: it is made, and made anew after it has failed, with
+ * a pause that grows. Whoever paces it calls probe_send(). One message is out at a
+ * time, so a slow one keeps others from being sent; what these would have seen is for
+ * the caller to reckon.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "probe.h"
+
+#define BACK_OFF_MIN (100 * MS)
+#define BACK_OFF_MAX (5 * SEC)
+
+enum { RESOLVE_MS = 2000 };
+
+static void forget(struct probe *p)
+{
+	p->ready = false;
+	p->lost += !!p->posted_ns;
+	p->posted_ns = 0;
+	loop_remove(&p->done);
+	if (p->id && p->id->qp)
+		rdma_destroy_qp(p->id);
+	if (p->mr)
+		ibv_dereg_mr(p->mr);
+	if (p->cq)
+		ibv_destroy_cq(p->cq);
+	if (p->chan)
+		ibv_destroy_comp_channel(p->chan);
+	if (p->id)
+		rdma_destroy_id(p->id);
+	p->mr = NULL;
+	p->cq = NULL;
+	p->chan = NULL;
+	p->id = NULL;
+}
+
+/* Logged once for each cause in a row */
+static void fail(struct probe *p, const char *why, int err)
+{
+	if (p->told != why)
+		log_line("%s: peer %s: %s%s%s", p->dev, p->name, why,
+			 err ? ": " : "", err ? strerror(err) : "");
+	p->told = why;
+	forget(p);
+	timer_set(&p->retry, now_ns() + p->back_off);
+	p->back_off = p->back_off * 2 < BACK_OFF_MAX ? p->back_off * 2 : BACK_OFF_MAX;
+}
+
+static void try(struct probe *p)
+{
+	union conf_addr src;
+
+	if (!cm_source(p->dev, p->peer.sa.sa_family, &src)) {
+		fail(p, "the device has no address of this kind", 0);
+		return;
+	}
+	p->id = cm_id(&p->user);
+	if (!p->id || rdma_resolve_addr(p->id, &src.sa, &p->peer.sa, RESOLVE_MS))
+		fail(p, "cannot resolve its address", errno);
+}
+
+static void on_retry(struct source *s)
+{
+	struct probe *p = container_of(s, struct probe, retry);
+
+	if (timer_fired(s))
+		try(p);
+}
+
+/* The completion, if it is there */
+static void take(struct probe *p, uint64_t now)
+{
+	uint64_t posted = p->posted_ns;
+	struct ibv_wc wc;
+
+	if (ibv_poll_cq(p->cq, 1, &wc) < 1)
+		return;
+	if (wc.status != IBV_WC_SUCCESS) {
+		fail(p, ibv_wc_status_str(wc.status), 0);
+		return;
+	}
+	p->posted_ns = 0;
+	p->sample(p, now - posted);
+}
+
+static void on_done(struct source *s)
+{
+	struct probe *p = container_of(s, struct probe, done);
+	uint64_t now = now_ns();
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(p->chan, &cq, &context))
+		return;
+	ibv_ack_cq_events(cq, 1);
+	if (p->spin_ns || !ibv_req_notify_cq(cq, 0))
+		take(p, now);
+}
+
+/* An event is asked for when there has been enough of that: most come before. */
+static void spin(struct probe *p, uint64_t until)
+{
+	uint64_t now = 0;
+
+	while (p->posted_ns && now < until) {
+		now = now_ns();
+		take(p, now);
+	}
+	if (p->posted_ns && !ibv_req_notify_cq(p->cq, 0))
+		take(p, now_ns());
+}
+
+/* QP, CQ and memory, on the device that was found */
+static const char *make_ready(struct probe *p)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = {
+			.max_send_wr = 2, .max_recv_wr = 1,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_context *ctx = p->id->verbs;
+
+	if (strcmp(ibv_get_device_name(ctx->device), p->dev))
+		return "the route to it does not leave by the device";
+	p->chan = ibv_create_comp_channel(ctx);
+	p->cq = p->chan ? ibv_create_cq(ctx, 2, NULL, p->chan, 0) : NULL;
+	if (!p->cq)
+		return "cannot make a completion queue";
+	attr.send_cq = p->cq;
+	attr.recv_cq = p->cq;
+	if (rdma_create_qp(p->id, NULL, &attr))
+		return "cannot make a queue pair";
+	p->mr = ibv_reg_mr(p->id->pd, p->bytes, sizeof(p->bytes), IBV_ACCESS_LOCAL_WRITE);
+	if (!p->mr)
+		return "cannot register memory";
+	p->done.fd = p->chan->fd;
+	p->done.ready = on_done;
+	fcntl(p->done.fd, F_SETFL, fcntl(p->done.fd, F_GETFL) | O_NONBLOCK);
+	if (ibv_req_notify_cq(p->cq, 0) || loop_add(&p->done))
+		return "cannot wait for completions";
+	return NULL;
+}
+
+static void connect_to(struct probe *p)
+{
+	struct cm_hello hello;
+	struct rdma_conn_param param = {
+		.private_data = &hello,
+		.private_data_len = sizeof(hello),
+		/* 7 has no end on rxe, and whoever died would never be missed. */
+		.retry_count = 6,
+		.rnr_retry_count = 7,
+	};
+	const char *why = make_ready(p);
+
+	cm_say(&hello, 0, 0);
+	if (why || rdma_connect(p->id, &param))
+		fail(p, why ?: "cannot connect", why ? 0 : errno);
+}
+
+static void on_event(struct cm_user *user, const struct cm_event *e)
+{
+	struct probe *p = container_of(user, struct probe, user);
+	const char *why;
+
+	switch (e->type) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (rdma_resolve_route(p->id, RESOLVE_MS))
+			fail(p, "cannot resolve the route", errno);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		connect_to(p);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		why = cm_wrong(e);
+		if (why) {
+			fail(p, why, 0);
+			break;
+		}
+		p->addr = be64toh(e->hello.addr);
+		p->rkey = ntohl(e->hello.rkey);
+		p->back_off = BACK_OFF_MIN;
+		p->told = NULL;
+		p->ready = true;
+		log_line("%s: peer %s: connected", p->dev, p->name);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		fail(p, "refused", 0);
+		break;
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		break;
+	default:
+		fail(p, rdma_event_str(e->type), 0);
+	}
+}
+
+void probe_send(struct probe *p, uint64_t now)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)p->bytes, .length = sizeof(p->bytes),
+	};
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+	};
+	int err;
+
+	if (!p->ready || p->posted_ns)
+		return;
+	sge.lkey = p->mr->lkey;
+	wr.wr.rdma.remote_addr = p->addr;
+	wr.wr.rdma.rkey = p->rkey;
+	err = ibv_post_send(p->id->qp, &wr, &bad);
+	if (err) {
+		fail(p, "cannot post", err);
+		return;
+	}
+	p->posted_ns = now;
+	p->sent++;
+	if (p->spin_ns)
+		spin(p, now + p->spin_ns);
+}
+
+int probe_open(struct probe *p)
+{
+	int err;
+
+	p->user.event = on_event;
+	p->done.fd = -1;
+	p->back_off = BACK_OFF_MIN;
+	inet_ntop(p->peer.sa.sa_family, p->peer.sa.sa_family == AF_INET ?
+		  (void *)&p->peer.v4.sin_addr : (void *)&p->peer.v6.sin6_addr,
+		  p->name, sizeof(p->name));
+	err = timer_open(&p->retry, on_retry);
+	if (!err)
+		try(p);
+	return err;
+}
+
+void probe_close(struct probe *p)
+{
+	timer_close(&p->retry);
+	forget(p);
+}

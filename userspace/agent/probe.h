@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The reference flow to one peer.
+ */
+#ifndef RISO_PROBE_H
+#define RISO_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cm.h"
+#include "loop.h"
+
+/**
+ * struct probe - the reference flow from one device to one peer
+ * @user: where events of the connection go
+ * @dev: the device
+ * @peer: where to
+ * @name: of the peer, as text
+ * @sample: called with each latency, ns
+ * @spin_ns: for how long to look for the completion before waiting for it
+ * @id: the connection, NULL if there is none
+ * @retry: for the next try
+ * @back_off: until that, ns
+ * @told: what was logged of the last try
+ * @ready: messages can be sent
+ * @cq: where they complete
+ * @chan: and tell so
+ * @done: the channel as a source
+ * @mr: what is sent
+ * @bytes: likewise
+ * @addr: where it is written to
+ * @rkey: likewise
+ * @posted_ns: when the one that is out was posted, 0 if none is
+ * @sent: how many were posted
+ * @lost: how many of them did not complete
+ */
+struct probe {
+	struct cm_user user;
+	const char *dev;
+	union conf_addr peer;
+	char name[INET6_ADDRSTRLEN];
+	void (*sample)(struct probe *p, uint64_t ns);
+	uint64_t spin_ns;
+	struct rdma_cm_id *id;
+	struct source retry;
+	uint64_t back_off;
+	const char *told;
+	bool ready;
+	struct ibv_cq *cq;
+	struct ibv_comp_channel *chan;
+	struct source done;
+	struct ibv_mr *mr;
+	char bytes[CM_BYTES];
+	uint64_t addr;
+	uint32_t rkey;
+	uint64_t posted_ns;
+	uint64_t sent;
+	uint64_t lost;
+};
+
+/* 0 or a negative errno; then it connects, and again, until it is closed */
+int probe_open(struct probe *p);
+void probe_close(struct probe *p);
+/* Send one, unless one is out already. */
+void probe_send(struct probe *p, uint64_t now);
+
+#endif /* RISO_PROBE_H */

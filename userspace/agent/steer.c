@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Steers the SafeUtil of a device: measures with its peers while there is a latency
+ * flow, asks the controller, and lends the module what that says.
+ *
+ * Owns the timer that paces both. Without latency flows it fires just often enough to
+ * renew the lease, and nothing is measured. What the module says of the device is
+ * asked for anew several times a second and when it tells of a change; nothing else is
+ * remembered of it, so an agent that is started again goes on where it is.
+ */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "minmax.h"
+#include "steer.h"
+
+/* How often the module is asked, and the controller, while there are latency flows */
+#define ASK_NS (100 * MS)
+#define STEP_NS (10 * MS)
+
+enum {
+	/* Samples that say something, if the short window has as many. */
+	ENOUGH = 50,
+};
+
+/**
+ * struct peer - whom it measures with
+ * @probe: the reference flow
+ * @st: the device
+ * @all: the long window
+ * @late: the short one
+ * @last_ns: when the last sample came
+ */
+struct peer {
+	struct probe probe;
+	struct steer *st;
+	struct percentile all;
+	struct percentile late;
+	uint64_t last_ns;
+};
+
+/**
+ * struct steer - a device
+ * @nl: requests to the module
+ * @conf: how to steer
+ * @dev: how to steer this one
+ * @tick: paces everything
+ * @due_ns: when it should fire
+ * @late: how late it does, which is what a sample has too much, about
+ * @seed: of the jitter
+ * @enough: samples that say something
+ * @peers: whom it measures with
+ * @num_peers: how many
+ * @enforced: the module manages the device, and lets an agent steer it
+ * @target99: the operator's, or RDMA_ISOLATE_AUTO
+ * @unloaded99: seen while nothing else was sent, 0 if never
+ * @own_util: the operator's
+ * @groups: L, B and T
+ * @send_ns: when to send the next reference message
+ * @ask_ns: when to ask the module next
+ * @asked_ns: when that was
+ * @step_ns: when to ask the controller next
+ * @aimd: its parameters
+ * @state: and what it remembers
+ * @lent_util: what was lent last
+ * @lent_state: and said of it
+ * @told: and logged
+ * @lent_ns: when, 0 for never
+ * @pause_ns: until the next try after one that was refused, 0 if it was not
+ * @refused_ns: when that is
+ */
+struct steer {
+	struct nl *nl;
+	const struct conf *conf;
+	const struct conf_dev *dev;
+	struct source tick;
+	uint64_t due_ns;
+	struct percentile late;
+	uint32_t seed;
+	uint32_t enough;
+	struct peer peers[CONF_PEERS_MAX];
+	unsigned int num_peers;
+	bool enforced;
+	uint32_t target99;
+	uint64_t unloaded99;
+	uint64_t own_util;
+	uint32_t groups[3];
+	uint64_t send_ns;
+	uint64_t ask_ns;
+	uint64_t asked_ns;
+	uint64_t step_ns;
+	struct aimd_params aimd;
+	struct aimd_state state;
+	uint64_t lent_util;
+	uint32_t lent_state;
+	uint32_t told;
+	uint64_t lent_ns;
+	uint64_t pause_ns;
+	uint64_t refused_ns;
+};
+
+/* --- what the module says --- */
+
+static void on_dev(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
+		   void *data)
+{
+	const struct name_set *set = &name_set_dev;
+	struct steer *st = data;
+
+	(void)nlh;
+	st->enforced = nl_number(attrs, RDMA_ISOLATE_A_DEV_STATE, set) == RISO_DEV_ENFORCE &&
+		       nl_number(attrs, RDMA_ISOLATE_A_DEV_CTRL, set) == RISO_CTRL_AUTO;
+	st->aimd.max_rate = nl_number(attrs, RDMA_ISOLATE_A_DEV_MAX_RATE, set);
+	st->own_util = nl_number(attrs, RDMA_ISOLATE_A_DEV_SAFE_UTIL, set);
+	st->target99 = nl_number(attrs, RDMA_ISOLATE_A_DEV_TARGET99_NS, set);
+}
+
+static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
+		      void *data)
+{
+	const struct name_set *set = &name_set_budget;
+	struct steer *st = data;
+
+	(void)nlh;
+	/* It has run out, or the operator has set something. */
+	if (!nl_number(attrs, RDMA_ISOLATE_A_BUDGET_AGENT_PID, set))
+		st->lent_ns = 0;
+	/* Another one before this has lent that: go on from there. */
+	else if (!st->lent_ns)
+		st->state.safe_util =
+			nl_number(attrs, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, set);
+	st->groups[RISO_CLASS_LATENCY] =
+		nl_number(attrs, RDMA_ISOLATE_A_BUDGET_LATENCY_GROUPS, set);
+	st->groups[RISO_CLASS_THROUGHPUT] =
+		nl_number(attrs, RDMA_ISOLATE_A_BUDGET_THROUGHPUT_GROUPS, set);
+	st->groups[RISO_CLASS_BANDWIDTH] =
+		nl_number(attrs, RDMA_ISOLATE_A_BUDGET_BANDWIDTH_GROUPS, set);
+}
+
+static bool ask_module(struct steer *st)
+{
+	struct nlmsghdr *nlh;
+
+	nlh = nl_request(st->nl, RDMA_ISOLATE_CMD_DEV_GET, false);
+	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_NAME, st->dev->name);
+	if (nl_send(st->nl, &name_set_dev, on_dev, st))
+		return false;
+	nlh = nl_request(st->nl, RDMA_ISOLATE_CMD_BUDGET_GET, false);
+	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_BUDGET_DEV, st->dev->name);
+	return !nl_send(st->nl, &name_set_budget, on_budget, st);
+}
+
+/* --- what was measured --- */
+
+/* Without a sample for so long nothing is known. */
+static uint64_t stale_ns(const struct steer *st)
+{
+	uint64_t periods = 4 * st->conf->ref_period_ns;
+
+	return periods > SEC ? periods : SEC;
+}
+
+static void on_sample(struct probe *probe, uint64_t ns)
+{
+	struct peer *p = container_of(probe, struct peer, probe);
+	uint64_t period = p->st->conf->ref_period_ns;
+	uint64_t now = now_ns();
+	uint32_t missed;
+
+	/* Nothing was sent for a while: what was measured before says nothing of now. */
+	if (now - ns - p->last_ns > stale_ns(p->st)) {
+		percentile_reset(&p->all);
+		percentile_reset(&p->late);
+	}
+	/* Those that could not be sent meanwhile would have waited for the rest. */
+	for (missed = 0; missed <= p->st->conf->short_window; missed++) {
+		percentile_add(&p->all, ns);
+		percentile_add(&p->late, ns);
+		if (ns < 2 * period)
+			break;
+		ns -= period;
+	}
+	p->last_ns = now;
+}
+
+/* How long the message has been out that is */
+static uint64_t age(const struct peer *p, uint64_t now)
+{
+	return p->probe.posted_ns && now > p->probe.posted_ns ?
+	       now - p->probe.posted_ns : 0;
+}
+
+/* It has not answered for so long that it is as good as not there. */
+static bool is_hung(const struct steer *st, const struct peer *p, uint64_t now)
+{
+	return age(p, now) > stale_ns(st);
+}
+
+/*
+ * The worst of all peers; false if there is none to go by. The message that is out is a
+ * sample as soon as it keeps a twentieth of the short window from being sent.
+ */
+static bool measured(const struct steer *st, uint64_t now, struct aimd_input *in)
+{
+	bool any = false;
+	unsigned int i;
+
+	for (i = 0; i < st->num_peers; i++) {
+		const struct peer *p = &st->peers[i];
+		uint64_t out = age(p, now);
+		uint64_t all, late;
+
+		if (!p->probe.ready || percentile_count(&p->late) < st->enough ||
+		    now - p->last_ns > stale_ns(st) || is_hung(st, p, now))
+			continue;
+		if (out > st->conf->ref_period_ns * st->conf->short_window / 20) {
+			in->short99_ns = max_u64(in->short99_ns, out);
+			in->short95_ns = max_u64(in->short95_ns, out);
+		}
+		all = percentile_get(&p->all, PERCENTILE_P99);
+		late = percentile_get(&p->late, PERCENTILE_P99);
+		if (all > in->current99_ns)
+			in->current99_ns = all;
+		if (late > in->short99_ns)
+			in->short99_ns = late;
+		late = percentile_get(&p->late, 950000);
+		if (late > in->short95_ns)
+			in->short95_ns = late;
+		any = true;
+	}
+	return any;
+}
+
+static bool has_peer(const struct steer *st, uint64_t now)
+{
+	unsigned int i;
+
+	for (i = 0; i < st->num_peers; i++)
+		if (st->peers[i].probe.ready && !is_hung(st, &st->peers[i], now))
+			return true;
+	return false;
+}
+
+/* --- what follows --- */
+
+static bool put_budget(struct steer *st, uint64_t lease_ns, uint64_t util,
+		       uint32_t state, uint64_t current99)
+{
+	const struct name_set *set = &name_set_budget;
+	struct nlmsghdr *nlh;
+
+	nlh = nl_request(st->nl, RDMA_ISOLATE_CMD_BUDGET_SET, false);
+	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_BUDGET_DEV, st->dev->name);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_LEASE_NS, lease_ns);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, util);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_AGENT_PID, getpid());
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CTRL_STATE, state);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_TARGET99_NS, st->aimd.target99_ns);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CURRENT99_NS, current99);
+	return !nl_send(st->nl, set, NULL, NULL);
+}
+
+static void lend(struct steer *st, uint64_t util, uint32_t state, uint64_t current99,
+		 uint64_t now)
+{
+	/* With nobody to share with the controller may say less. */
+	if (util < RDMA_ISOLATE_RATE_MIN)
+		util = RDMA_ISOLATE_RATE_MIN;
+	/* A change that nobody sees is not worth a call. */
+	if (st->lent_ns && state == st->lent_state &&
+	    now - st->lent_ns < st->conf->lease_ns / 3 &&
+	    util > st->lent_util - st->lent_util / 512 &&
+	    util < st->lent_util + st->lent_util / 512)
+		return;
+	if (now < st->refused_ns)
+		return;
+	if (!put_budget(st, st->conf->lease_ns, util, state, current99)) {
+		st->pause_ns = min_u64(st->pause_ns ? 2 * st->pause_ns : STEP_NS, SEC);
+		st->refused_ns = now + st->pause_ns;
+		return;
+	}
+	st->pause_ns = 0;
+	st->lent_util = util;
+	st->lent_state = state;
+	st->lent_ns = now;
+}
+
+static void find_target(struct steer *st, const struct aimd_input *in)
+{
+	if (st->target99 != RDMA_ISOLATE_AUTO) {
+		st->aimd.target99_ns = st->target99;
+		return;
+	}
+	/* Only just after asking: a group that has begun since is not among them yet. */
+	if (st->asked_ns == in->now_ns && in->have_samples && in->l && !in->b && !in->t)
+		st->unloaded99 = in->short99_ns;
+	st->aimd.target99_ns = AIMD_TARGET_TIMES * st->unloaded99;
+}
+
+static void step(struct steer *st, uint64_t now)
+{
+	static const uint32_t states[] = {
+		[AIMD_OPEN] = RISO_CTRL_STATE_OPEN,
+		[AIMD_TRACKING] = RISO_CTRL_STATE_TRACKING,
+		[AIMD_MISSED] = RISO_CTRL_STATE_MISSED,
+		[AIMD_NOT_LOCAL] = RISO_CTRL_STATE_NOT_LOCAL,
+		[AIMD_UNATTAINABLE] = RISO_CTRL_STATE_UNATTAINABLE,
+	};
+	struct aimd_input in = {
+		.now_ns = now,
+		.l = st->groups[RISO_CLASS_LATENCY],
+		.b = st->groups[RISO_CLASS_BANDWIDTH],
+		.t = st->groups[RISO_CLASS_THROUGHPUT],
+	};
+	struct aimd_output out;
+
+	in.have_samples = measured(st, now, &in);
+	find_target(st, &in);
+	if (in.l && !has_peer(st, now)) {
+		lend(st, st->own_util, RISO_CTRL_STATE_NO_PEER, 0, now);
+		return;
+	}
+	if (!st->aimd.target99_ns) {
+		lend(st, st->own_util, RISO_CTRL_STATE_NONE, in.current99_ns, now);
+		return;
+	}
+	out = aimd_step(&st->state, &st->aimd, &in);
+	/* At the target it is missed and met in turns. */
+	if (out.mode != AIMD_MISSED && states[out.mode] != st->told) {
+		st->told = states[out.mode];
+		log_line("%s: %s", st->dev->name,
+			 name_ctrl_state.values[st->told].name);
+	}
+	lend(st, out.safe_util, states[out.mode], in.current99_ns, now);
+}
+
+/* Up to a quarter of the period off, so that nothing else is in step with it */
+static uint64_t jittered(struct steer *st, uint64_t period)
+{
+	st->seed = st->seed * 1103515245 + 12345;
+	return period - period / 4 + period / 2 * (st->seed >> 16) / 65536;
+}
+
+static bool measures(const struct steer *st)
+{
+	return st->groups[RISO_CLASS_LATENCY] && st->enforced;
+}
+
+static void on_tick(struct source *s)
+{
+	struct steer *st = container_of(s, struct steer, tick);
+	uint64_t renew_ns = st->conf->lease_ns / 3;
+	uint64_t now = now_ns();
+	unsigned int i;
+
+	if (!timer_fired(s))
+		return;
+	percentile_add(&st->late, now - st->due_ns);
+	if (measures(st) && now >= st->send_ns) {
+		for (i = 0; i < st->num_peers; i++)
+			probe_send(&st->peers[i].probe, now_ns());
+		st->send_ns = now + jittered(st, st->conf->ref_period_ns);
+	}
+	if (now >= st->ask_ns) {
+		if (!ask_module(st))
+			st->enforced = false;
+		st->ask_ns = now + ASK_NS;
+		st->asked_ns = now;
+		st->step_ns = now;
+		if (!st->enforced)
+			st->lent_ns = 0;
+	}
+	if (st->enforced && now >= st->step_ns) {
+		step(st, now);
+		st->step_ns = now + (st->conf->law == CONF_LAW_PAPER ? 0 :
+				     min_u64(STEP_NS, renew_ns));
+	}
+	st->due_ns = now + renew_ns;
+	if (!measures(st))
+		st->ask_ns = 0;
+	else if (st->send_ns < st->due_ns)
+		st->due_ns = st->send_ns > now ? st->send_ns : now;
+	timer_set(&st->tick, st->due_ns);
+}
+
+void steer_look(struct steer *st)
+{
+	st->ask_ns = 0;
+	st->step_ns = 0;
+	st->due_ns = now_ns();
+	timer_set(&st->tick, st->due_ns);
+}
+
+const char *steer_name(const struct steer *st)
+{
+	return st->dev->name;
+}
+
+static void fill_times(struct metrics_times *times, const struct percentile *p)
+{
+	times->any = percentile_count(p);
+	times->ns[0] = percentile_get(p, PERCENTILE_P50);
+	times->ns[1] = percentile_get(p, PERCENTILE_P99);
+	times->ns[2] = percentile_get(p, PERCENTILE_P99_9);
+}
+
+void steer_metrics(const struct steer *st, struct metrics *m)
+{
+	struct metrics_dev *dev = metrics_find_dev(m, st->dev->name);
+	unsigned int i;
+
+	if (dev)
+		fill_times(&dev->late, &st->late);
+	for (i = 0; i < st->num_peers; i++) {
+		const struct peer *p = &st->peers[i];
+		struct metrics_peer *peer = metrics_add_peer(m, st->dev->name);
+
+		if (!peer)
+			return;
+		memcpy(peer->name, p->probe.name, sizeof(peer->name));
+		peer->connected = p->probe.ready;
+		peer->sent = p->probe.sent;
+		peer->lost = p->probe.lost;
+		fill_times(&peer->times, &p->all);
+	}
+}
+
+static bool open_peer(struct steer *st, const union conf_addr *addr)
+{
+	struct peer *p = &st->peers[st->num_peers++];
+
+	p->st = st;
+	p->probe.dev = st->dev->name;
+	p->probe.peer = *addr;
+	/* IPv4 and IPv6 have the port at the same place. */
+	p->probe.peer.v4.sin_port = htons(st->conf->port);
+	p->probe.sample = on_sample;
+	p->probe.spin_ns = st->conf->spin_ns;
+	return !percentile_init(&p->all, st->conf->window) &&
+	       !percentile_init(&p->late, st->conf->short_window) &&
+	       !probe_open(&p->probe);
+}
+
+struct steer *steer_open(struct nl *nl, const struct conf *conf,
+			 const struct conf_dev *dev)
+{
+	struct steer *st = calloc(1, sizeof(*st));
+	unsigned int i;
+
+	if (!st)
+		return NULL;
+	st->nl = nl;
+	st->conf = conf;
+	st->dev = dev;
+	st->seed = getpid();
+	st->enough = conf->short_window < ENOUGH ? conf->short_window : ENOUGH;
+	aimd_defaults(&st->aimd, RDMA_ISOLATE_RATE_MAX, 1);
+	st->aimd.law = conf->law == CONF_LAW_PAPER ? AIMD_LAW_PAPER : AIMD_LAW_DEFAULT;
+	st->aimd.window_ns = conf->short_window * conf->ref_period_ns * 5 / 4;
+	st->aimd.give_up = dev->unattainable == CONF_GIVE_UP;
+	st->aimd.stay = dev->not_local == CONF_STAY;
+	st->aimd.delta_ns = dev->delta_ns;
+	aimd_init(&st->state, &st->aimd);
+	st->tick.fd = -1;
+	if (percentile_init(&st->late, conf->short_window) ||
+	    timer_open(&st->tick, on_tick))
+		goto err;
+	for (i = 0; i < dev->n_peers; i++)
+		if (!open_peer(st, &dev->peer[i]))
+			goto err;
+	steer_look(st);
+	return st;
+
+err:
+	steer_close(st);
+	return NULL;
+}
+
+void steer_close(struct steer *st)
+{
+	unsigned int i;
+
+	/* Give it back. */
+	if (st->lent_ns)
+		put_budget(st, RDMA_ISOLATE_LEASE_MIN, st->own_util,
+			   RISO_CTRL_STATE_NONE, 0);
+	for (i = 0; i < st->num_peers; i++) {
+		probe_close(&st->peers[i].probe);
+		percentile_free(&st->peers[i].all);
+		percentile_free(&st->peers[i].late);
+	}
+	timer_close(&st->tick);
+	percentile_free(&st->late);
+	free(st);
+}
