@@ -19,7 +19,7 @@ export RISO_CACHE RISO_KVM
 BUILD := $(CURDIR)/build
 KSRC := $(RISO_CACHE)/ksrc
 # What has a Makefile of its own.
-PARTS := $(patsubst %/Makefile,%,$(wildcard tools/*/Makefile)) userspace/shim
+PARTS := $(patsubst %/Makefile,%,$(wildcard tools/*/Makefile)) userspace/shim userspace/agent
 CHECK_KVER := 6.12 6.1
 
 ifneq ($(DEBUG),)
@@ -78,6 +78,15 @@ check: check-unit $(if $(filter debug,$(CHECK_KVER)),setup-debug,setup-vm)
 	@for k in $(CHECK_KVER); do $(MAKE) -s KVER=$$k selftests || exit; done
 	@selftests/vm/run.sh $(CHECK_KVER:%=-k %) $(if $(T),-t '$(T)')
 
+# As long as it takes to be sure, hours.
+check-full: export RISO_ROUNDS ?= 50
+check-full: export RISO_REQUESTS ?= 100000
+check-full: export RISO_CASES ?= all
+check-full: export RISO_TIMEOUT ?= 7200
+check-full: export RISO_LIMIT ?= 36000
+check-full: export RISO_EVERYWHERE = 1
+check-full: check
+
 check-unit: setup-build
 	@for d in $(PARTS) userspace/tests; do \
 		grep -q '^check:' $$d/Makefile || continue; \
@@ -134,5 +143,5 @@ clean:
 	rm -rf $(BUILD)
 	for d in $(PARTS) userspace/tests; do $(MAKE) -C $$d clean || exit; done
 
-.PHONY: all links module parts $(PARTS) selftests check check-unit \
+.PHONY: all links module parts $(PARTS) selftests check check-full check-unit \
 	bench demo vm-shell style sparse install clean

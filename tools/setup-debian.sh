@@ -21,12 +21,12 @@ virtme_ng=1.42
 
 build_packages="build-essential pkg-config git kmod rsync linux-headers-amd64
 	linux-headers-6.12-amd64 libibverbs-dev librdmacm-dev libmnl-dev
-	libcjson-dev libcmocka-dev python3-yaml python3-jsonschema
-	groff-base"
+	libinih-dev libcjson-dev libcmocka-dev libsystemd-dev libmicrohttpd-dev
+	python3-yaml python3-jsonschema groff-base"
 style_packages="linux-source-6.12 xz-utils sparse perl"
 vm_packages="qemu-system-x86 busybox-static file zstd python3-venv rdma-core
-	ibverbs-utils ibverbs-providers rdmacm-utils perftest bpftrace nvme-cli
-	fio iproute2 jq procps util-linux systemd udev"
+	ibverbs-utils ibverbs-providers rdmacm-utils perftest qperf ucx-utils
+	bpftrace nvme-cli fio iproute2 jq procps util-linux systemd udev"
 debug_packages="flex bison bc libelf-dev libssl-dev dwarves cpio"
 
 say()
@@ -111,6 +111,44 @@ make_venv()
 		"virtme-ng==$virtme_ng"
 }
 
+# Debian 12's own QEMU emulates several processors with a race: a guest that patches its
+# code may die of a breakpoint that it has just removed ("int3: 0000"). Fixed in 8.1. The
+# backport has the same libraries; it is unpacked, and no source is added to the system.
+fetch_qemu()
+{
+	local tmp deb
+
+	[ ! -x "$cache/qemu/usr/bin/qemu-system-x86_64" ] || return 0
+	say "fetching QEMU from bookworm-backports"
+	tmp=$(mktemp -d "$cache/unpack.XXXXXX")
+	# shellcheck disable=SC2064 # the name of now is the one to remove
+	trap "rm -rf '$tmp'" EXIT
+	chmod 755 "$tmp"
+	mkdir -p "$tmp/lists/partial" "$tmp/root"
+	chown -R _apt "$tmp"
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+		"http://deb.debian.org/debian bookworm-backports main" >"$tmp/list"
+	(
+		cd "$tmp"
+		set -- -qq -o "Dir::Etc::SourceList=$tmp/list" \
+			-o Dir::Etc::SourceParts=/dev/null \
+			-o "Dir::State::Lists=$tmp/lists"
+		apt-get "$@" update && apt-get "$@" download \
+			qemu-system-x86 qemu-system-data seabios
+	) || {
+		say "there are no backports here: a virtual machine may now and then" \
+			"die of the emulator's \"int3\" race"
+		return 0
+	}
+	for deb in "$tmp"/*.deb; do
+		dpkg -x "$deb" "$tmp/root"
+	done
+	rm -rf "$cache/qemu"
+	mv "$tmp/root" "$cache/qemu"
+	rm -rf "$tmp"
+	trap - EXIT
+}
+
 # The parts of the kernel's sources that are used as they are: the kselftest
 # machinery, the netlink code generator and checkpatch.
 unpack_ksrc()
@@ -187,4 +225,5 @@ for s in $series; do
 	unpack_kernel "$("$top/tools/kernel.sh" rel "$s")"
 done
 make_venv
+fetch_qemu
 [ "$want" = vm ] || build_debug_kernel

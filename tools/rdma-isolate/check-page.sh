@@ -5,15 +5,30 @@
 set -eu
 
 dir=$(dirname "$0")
-page=$(sed 's/\\-/-/g' "$1")
+file=$1
+page=$(sed 's/\\-/-/g' "$file")
 status=0
 
-groff -man -ww -z "$1"
+groff -man -ww -z "$file"
 
 lacks()
 {
-	echo "$1 lacks: $2" >&2
+	echo "$file lacks: $1" >&2
 	status=1
+}
+
+# keys WORDS: those that may follow an object, and its verb if it has verbs
+keys()
+{
+	local synopsis="fBrdma-isolate $1" key
+
+	grep -q "$synopsis" <<<"$page" || lacks "$1"
+	# shellcheck disable=SC2086 # words
+	for key in $("$dir/rdma-isolate" complete $1); do
+		[ "$key" != help ] || continue
+		grep -qE "fB$key\\\\fR|$synopsis $key\\\\fR" <<<"$page" ||
+			lacks "$1 $key"
+	done
 }
 
 for object in $("$dir/rdma-isolate" complete); do
@@ -22,17 +37,15 @@ for object in $("$dir/rdma-isolate" complete); do
 		continue ;;
 	dump|sync|apply|run)
 		grep -q "fBrdma-isolate $object" <<<"$page" ||
-			lacks "$1" "$object"
+			lacks "$object"
+		continue ;;
+	top|calibrate)
+		keys "$object"
 		continue ;;
 	esac
 	for verb in $("$dir/rdma-isolate" complete "$object"); do
 		[ "$verb" != help ] || continue
-		synopsis="fBrdma-isolate $object $verb"
-		grep -q "$synopsis" <<<"$page" || lacks "$1" "$object $verb"
-		for key in $("$dir/rdma-isolate" complete "$object" "$verb"); do
-			grep -qE "fB$key\\\\fR|$synopsis $key\\\\fR" <<<"$page" ||
-				lacks "$1" "$object $verb $key"
-		done
+		keys "$object $verb"
 	done
 done
 exit $status

@@ -25,8 +25,10 @@ static const struct object * const objects[] = {
 	&rule_object,
 	&stat_object,
 	&monitor_object,
+	&top_object,
 	&explain_object,
 	&doctor_object,
+	&calibrate_object,
 };
 
 enum { OBJECTS = sizeof(objects) / sizeof(*objects) };
@@ -208,7 +210,7 @@ static int read_values(struct call *call, int argc, char **argv)
 	const struct arg *arg;
 	struct value *value;
 
-	for (; argc; argc -= 2, argv += 2) {
+	while (argc) {
 		arg = find_arg(call->args, argv[0]);
 		if (!arg) {
 			error_begin();
@@ -226,6 +228,11 @@ static int read_values(struct call *call, int argc, char **argv)
 		value = &call->values[arg - call->args];
 		if (value->text)
 			return usage_error("%s is given twice", arg->key);
+		if (arg->kind == ARG_FLAG) {
+			value->text = *argv++;
+			argc--;
+			continue;
+		}
 		if (argc < 2 || !read_value(arg, argv[1], &value->number)) {
 			error_begin();
 			fprintf(stderr, "%s ", arg->key);
@@ -238,6 +245,8 @@ static int read_values(struct call *call, int argc, char **argv)
 			return CMD_USAGE;
 		}
 		value->text = argv[1];
+		argc -= 2;
+		argv += 2;
 	}
 
 	for (arg = call->args; arg->key; arg++)
@@ -329,10 +338,14 @@ static void verb_synopsis(FILE *file, const struct object *object,
 {
 	const struct arg *arg;
 
-	fprintf(file, "rdma-isolate %s %s", object->name, verb->name);
+	fprintf(file, "rdma-isolate %s%s%s", object->name,
+		*verb->name ? " " : "", verb->name);
 	for (arg = verb->args; arg->key; arg++) {
-		fprintf(file, arg->must ? " %s " : " [%s ", arg->key);
-		print_grammar(file, arg);
+		fprintf(file, arg->must ? " %s" : " [%s", arg->key);
+		if (arg->kind != ARG_FLAG) {
+			fputc(' ', file);
+			print_grammar(file, arg);
+		}
 		fputs(arg->must ? "" : "]", file);
 	}
 	fputc('\n', file);
@@ -347,8 +360,11 @@ static void object_help(FILE *file, const struct object *object)
 		verb_synopsis(file, object, verb);
 		fprintf(file, "    %s\n", verb->doc);
 		for (arg = verb->args; arg->key; arg++) {
-			fprintf(file, "      %-10s %s; ", arg->key, arg->doc);
-			print_allowed(file, arg);
+			fprintf(file, "      %-10s %s", arg->key, arg->doc);
+			if (arg->kind != ARG_FLAG) {
+				fputs("; ", file);
+				print_allowed(file, arg);
+			}
 			fputc('\n', file);
 		}
 	}
@@ -421,17 +437,17 @@ int cmd_parse(int argc, char **argv, struct command *cmd)
 	if (!object)
 		return unknown_object(argv[0]);
 
+	argc--;
+	argv++;
+	if (argc && !strcmp(argv[0], "help"))
+		return CMD_DONE;
 	verb = object->verbs;
-	if (argc > 1) {
-		if (!strcmp(argv[1], "help"))
-			return CMD_DONE;
-		verb = find_verb(object, argv[1]);
+	if (argc && *verb->name) {
+		verb = find_verb(object, argv[0]);
 		if (!verb)
-			return unknown_verb(object, argv[1]);
-		argc -= 2;
-		argv += 2;
-	} else {
-		argc = 0;
+			return unknown_verb(object, argv[0]);
+		argc--;
+		argv++;
 	}
 
 	cmd->verb = verb;
@@ -501,13 +517,38 @@ static void complete_value(const struct arg *arg)
 		complete_dev();
 }
 
+/* The keys that were not given yet, or the values of the last one */
+static void complete_args(const struct arg *args, int argc, char **argv)
+{
+	bool given[ARGS_MAX] = {};
+	const struct arg *arg;
+
+	while (argc) {
+		arg = find_arg(args, argv[0]);
+		if (!arg)
+			return;
+		given[arg - args] = true;
+		argc--;
+		argv++;
+		if (arg->kind == ARG_FLAG)
+			continue;
+		if (!argc) {
+			complete_value(arg);
+			return;
+		}
+		argc--;
+		argv++;
+	}
+	for (arg = args; arg->key; arg++)
+		if (!given[arg - args])
+			puts(arg->key);
+}
+
 int cmd_complete(int argc, char **argv)
 {
 	const struct object *object;
 	const struct verb *verb;
-	const struct arg *arg;
 	unsigned int i;
-	int used;
 
 	while (argc && argv[0][0] == '-') {
 		argc--;
@@ -526,28 +567,22 @@ int cmd_complete(int argc, char **argv)
 	object = find_object(argv[0]);
 	if (!object)
 		return CMD_DONE;
-	if (argc == 1) {
-		for (verb = object->verbs; verb->name; verb++)
-			puts(verb->name);
+	argc--;
+	argv++;
+	verb = object->verbs;
+	if (!argc)
 		puts("help");
+	if (*verb->name && !argc) {
+		for (; verb->name; verb++)
+			puts(verb->name);
 		return CMD_DONE;
 	}
-
-	verb = find_verb(object, argv[1]);
-	if (!verb)
-		return CMD_DONE;
-	if (argc % 2) {
-		arg = find_arg(verb->args, argv[argc - 1]);
-		if (arg)
-			complete_value(arg);
-		return CMD_DONE;
+	if (*verb->name) {
+		verb = find_verb(object, argv[0]);
+		argc--;
+		argv++;
 	}
-	for (arg = verb->args; arg->key; arg++) {
-		for (used = 2; used < argc; used += 2)
-			if (!strcmp(argv[used], arg->key))
-				break;
-		if (used >= argc)
-			puts(arg->key);
-	}
+	if (verb)
+		complete_args(verb->args, argc, argv);
 	return CMD_DONE;
 }

@@ -29,10 +29,11 @@ enum arg_kind {
 	ARG_RATE,
 	ARG_SIZE,
 	ARG_TIME,
+	ARG_FLAG,
 };
 
 /**
- * struct arg - a key and the value behind it
+ * struct arg - a key and the value behind it; of ARG_FLAG the key alone
  * @key: the word
  * @kind: how the value is read
  * @attr: attribute of the request, 0 when it is not sent
@@ -57,11 +58,11 @@ struct arg {
 	const char *doc;
 };
 
-enum { ARGS_MAX = 12 };
+enum { ARGS_MAX = 14 };
 
 /**
  * struct value - what was given for the struct arg of the same place
- * @text: as it was given, NULL when it was not
+ * @text: as it was given, of ARG_FLAG the key, NULL when it was not
  * @number: its meaning, unless it is a text
  */
 struct value {
@@ -85,7 +86,7 @@ struct call {
 
 /**
  * struct verb - what can be done with an object
- * @name: the word
+ * @name: the word; "" for the one verb of an object that needs none
  * @doc: one line
  * @args: what it takes, ends with an empty one
  * @check: is what was given complete, CMD_DONE or tells why not; or NULL
@@ -128,8 +129,10 @@ extern const struct object budget_object;
 extern const struct object rule_object;
 extern const struct object stat_object;
 extern const struct object monitor_object;
+extern const struct object top_object;
 extern const struct object explain_object;
 extern const struct object doctor_object;
+extern const struct object calibrate_object;
 
 /* Value of the argument of this key, whose text is NULL if not given */
 const struct value *call_value(const struct call *call, const char *key);
@@ -163,6 +166,7 @@ void print_counters(struct printer *out, const struct nlmsghdr *nlh,
 extern const struct field dev_fields[];
 extern const struct field flow_fields[];
 extern const struct field budget_fields[];
+extern const struct field group_fields[];
 extern const struct field rule_fields[];
 
 /* How many queue pairs are from before the load, or a negative errno */

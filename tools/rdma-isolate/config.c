@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linux/rdma_isolate.h>
@@ -315,6 +316,9 @@ static void print_value(FILE *file, const struct arg *arg,
 	case ARG_SIZE:
 		fputs(size_format(setting->number, buf), file);
 		break;
+	case ARG_TIME:
+		fprintf(file, "%" PRIu64 "ns", setting->number);
+		break;
 	default:
 		fprintf(file, "%" PRIu64, setting->number);
 	}
@@ -458,11 +462,12 @@ static int dir_error(const char *dir, int err)
 	return err;
 }
 
-int config_read_dir(const char *dir, struct config *config)
+/* With the command, unless it is NULL, in place of what the file of this name has */
+static int read_dir(const char *dir, struct config *config, const char *instead,
+		    const struct command *cmd)
 {
+	char **name, **end, names[PATH_MAX];
 	int status = CMD_DONE;
-	char names[PATH_MAX];
-	size_t i;
 
 	*config = (struct config) { };
 	snprintf(names, sizeof(names), "%s/*.conf", dir);
@@ -476,9 +481,24 @@ int config_read_dir(const char *dir, struct config *config)
 	default:
 		return CMD_REFUSED;
 	}
-	for (i = 0; i < config->files.gl_pathc && status == CMD_DONE; i++)
-		status = read_file(config->files.gl_pathv[i], config);
+	name = config->files.gl_pathv;
+	end = name + config->files.gl_pathc;
+	for (; name < end && status == CMD_DONE; name++) {
+		if (cmd && strcmp(*name, instead) >= 0) {
+			status = add_command(config, cmd, instead, 1);
+			cmd = NULL;
+		}
+		if (status == CMD_DONE && (!instead || strcmp(*name, instead)))
+			status = read_file(*name, config);
+	}
+	if (cmd && status == CMD_DONE)
+		status = add_command(config, cmd, instead, 1);
 	return status == CMD_DONE ? check_devs(&config->devs) : status;
+}
+
+int config_read_dir(const char *dir, struct config *config)
+{
+	return read_dir(dir, config, NULL, NULL);
 }
 
 /* --- to make them the same --- */
@@ -664,5 +684,49 @@ int config_apply(const char *dir, const char *dev)
 			close(locked);
 	}
 	config_free(&then);
+	return status;
+}
+
+/* --- to keep a setting --- */
+
+static bool write_dev(const char *name, const struct command *cmd)
+{
+	struct item dev = { };
+	const struct items devs = { .n = 1, .item = &dev };
+	FILE *file = fopen(name, "we");
+	bool good;
+
+	if (!file)
+		return false;
+	item_from_call(&dev, &cmd->call);
+	print_items(file, "dev set", dev_set_verb->args, &devs);
+	good = !ferror(file);
+	return !fclose(file) && good;
+}
+
+int config_keep(const char *dir, const char *name, struct command *cmd)
+{
+	char file[PATH_MAX], fresh[PATH_MAX];
+	const char *dev = call_value(&cmd->call, "dev")->text;
+	struct config config;
+	int status;
+
+	snprintf(file, sizeof(file), "%s/%s-%s.conf", dir, name, dev);
+	snprintf(fresh, sizeof(fresh), "%s/.%s-%s.conf", dir, name, dev);
+	status = read_dir(dir, &config, file, cmd);
+	config_free(&config);
+	if (status != CMD_DONE)
+		return status;
+	if ((mkdir(dir, 0755) && errno != EEXIST) || !write_dev(fresh, cmd)) {
+		error("%s: %s", fresh, strerror(errno));
+		return CMD_REFUSED;
+	}
+	status = cmd->verb->run(&cmd->call);
+	if (status == CMD_DONE && rename(fresh, file)) {
+		error("%s: %s", file, strerror(errno));
+		status = CMD_REFUSED;
+	}
+	if (status != CMD_DONE)
+		unlink(fresh);
 	return status;
 }

@@ -97,6 +97,19 @@ int config_read_dir(const char *dir, struct config *config);
 /* Add that to what there is, for all devices or for one */
 int config_apply(const char *dir, const char *dev);
 
+/**
+ * config_keep - run a "dev set", and have it again at each boot
+ * @dir: where the file is that keeps it, made if it is not there
+ * @name: the file's, before the device's; what it had is replaced
+ * @cmd: the command
+ *
+ * Nothing is done when it is at odds with other files of the directory, or the kernel
+ * refuses it.
+ *
+ * Return: CMD_DONE, or another status after telling what is wrong.
+ */
+int config_keep(const char *dir, const char *name, struct command *cmd);
+
 /* Undo what was done since */
 void config_restore(const struct config *before);
 void config_free(struct config *config);

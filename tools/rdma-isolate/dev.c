@@ -30,11 +30,14 @@ const struct field dev_fields[] = {
 	{ RDMA_ISOLATE_A_DEV_TOKEN_BYTES, "token", FMT_SIZE_AUTO },
 	{ RDMA_ISOLATE_A_DEV_TOKEN_OPS, "token-ops", FMT_COUNT_AUTO },
 	{ RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES, "window", FMT_SIZE_AUTO },
+	{ RDMA_ISOLATE_A_DEV_TARGET99_NS, "target99", FMT_TIME_AUTO },
+	{ RDMA_ISOLATE_A_DEV_CTRL, "ctrl", FMT_WORD },
 	{ RDMA_ISOLATE_A_DEV_LATENCY_FLOWS, "latency-flows", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_MANAGED_FLOWS, "managed-flows", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_HELD_WRS, "held-wrs", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_PORTS, "ports", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_HISTOGRAM, "histogram", FMT_WORD },
+	{ RDMA_ISOLATE_A_DEV_PROGRAMS, "programs", FMT_COUNT },
 	{ }
 };
 
@@ -131,6 +134,22 @@ static const struct arg set_args[] = {
 		.attr = RDMA_ISOLATE_A_DEV_HISTOGRAM,
 		.words = &name_switch,
 		.doc = "measure times from post to completion in mode observe",
+	},
+	{
+		.key = "target99",
+		.kind = ARG_TIME,
+		.attr = RDMA_ISOLATE_A_DEV_TARGET99_NS,
+		.automatic = true,
+		.min = 1,
+		.max = RDMA_ISOLATE_TARGET99_MAX,
+		.doc = "99th percentile that an agent steers for",
+	},
+	{
+		.key = "ctrl",
+		.kind = ARG_WORD,
+		.attr = RDMA_ISOLATE_A_DEV_CTRL,
+		.words = &name_ctrl,
+		.doc = "whether an agent may choose safe-util",
 	},
 	{
 		.key = "timeout",

@@ -104,7 +104,7 @@ static void check_dev(const struct nlattr * const *attrs,
 		snprintf(found, sizeof(found),
 			 "max-rate of %s is only guessed", name);
 		snprintf(fix, sizeof(fix),
-			 "measure it, then: rdma-isolate dev set dev %s max-rate RATE",
+			 "rdma-isolate calibrate dev %s --apply",
 			 name);
 		tell("max-rate", VERDICT_HINT, found, fix, report);
 	}

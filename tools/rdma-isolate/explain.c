@@ -15,9 +15,6 @@
 /* groups that are named as the cause of a wait */
 enum { CAUSES = 3 };
 
-/* a module or task, its pid, and an address */
-enum { WHO_LEN = 96 };
-
 static const struct arg flow_args[] = {
 	{
 		.key = "dev",
@@ -120,18 +117,11 @@ static uint32_t number_of(const struct nlattr *attr)
 	return attr ? mnl_attr_get_u32(attr) : 0;
 }
 
-static const char *text_of(const struct nlattr *attr)
-{
-	return attr ? mnl_attr_get_str(attr) : "";
-}
-
 static void add_group(const struct nlattr * const *attrs,
 		      const struct nlmsghdr *nlh, void *data)
 {
-	const struct nlattr *pid = attrs[RDMA_ISOLATE_A_GROUP_PID];
 	struct groups *groups = data;
 	void *of;
-	char *who;
 
 	(void)nlh;
 	of = realloc(groups->of, (groups->n + 1) * sizeof(*groups->of));
@@ -141,16 +131,7 @@ static void add_group(const struct nlattr * const *attrs,
 	}
 	groups->of = of;
 	groups->of[groups->n].id = number_of(attrs[RDMA_ISOLATE_A_GROUP_ID]);
-	who = groups->of[groups->n++].who;
-	if (pid)
-		snprintf(who, WHO_LEN, "%s pid %u",
-			 text_of(attrs[RDMA_ISOLATE_A_GROUP_COMM]),
-			 mnl_attr_get_u32(pid));
-	else
-		snprintf(who, WHO_LEN, "%s%s%s",
-			 text_of(attrs[RDMA_ISOLATE_A_GROUP_ULP]),
-			 attrs[RDMA_ISOLATE_A_GROUP_PEER] ? " to " : "",
-			 text_of(attrs[RDMA_ISOLATE_A_GROUP_PEER]));
+	group_who(attrs, groups->of[groups->n++].who);
 }
 
 static int find_groups(struct explain *e)

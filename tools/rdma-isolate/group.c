@@ -10,7 +10,7 @@
 #include "cmd.h"
 #include "group.h"
 
-static const struct field group_fields[] = {
+const struct field group_fields[] = {
 	{ RDMA_ISOLATE_A_GROUP_DEV, "dev", FMT_STRING },
 	{ RDMA_ISOLATE_A_GROUP_ID, "id", FMT_COUNT },
 	{ RDMA_ISOLATE_A_GROUP_ULP, "ulp", FMT_STRING },
@@ -33,6 +33,8 @@ static const struct field group_fields[] = {
 	{ RDMA_ISOLATE_A_GROUP_WINDOW_NS, "window", FMT_DETAIL | FMT_TIME },
 	{ RDMA_ISOLATE_A_GROUP_OWN_NS, "own", FMT_DETAIL | FMT_TIME },
 	{ RDMA_ISOLATE_A_GROUP_BEHIND_OTHERS_NS, "behind-others", FMT_DETAIL | FMT_TIME },
+	{ RDMA_ISOLATE_A_GROUP_SHIM, "shim", FMT_BOOL },
+	{ RDMA_ISOLATE_A_GROUP_FAULT, "fault", FMT_WORD },
 	{ }
 };
 
@@ -54,6 +56,26 @@ static const struct arg show_args[] = {
 	},
 	{ }
 };
+
+static const char *text_of(const struct nlattr *attr)
+{
+	return attr ? mnl_attr_get_str(attr) : "";
+}
+
+void group_who(const struct nlattr * const *attrs, char *who)
+{
+	const struct nlattr *peer = attrs[RDMA_ISOLATE_A_GROUP_PEER];
+	const struct nlattr *pid = attrs[RDMA_ISOLATE_A_GROUP_PID];
+
+	if (pid)
+		snprintf(who, WHO_LEN, "%s pid %u",
+			 text_of(attrs[RDMA_ISOLATE_A_GROUP_COMM]),
+			 mnl_attr_get_u32(pid));
+	else
+		snprintf(who, WHO_LEN, "%s%s%s",
+			 text_of(attrs[RDMA_ISOLATE_A_GROUP_ULP]),
+			 peer ? " to " : "", text_of(peer));
+}
 
 static void add_behind(const struct nlattr *nest, struct behind *behind)
 {

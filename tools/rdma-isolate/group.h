@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What groups wait for.
+ * Who groups are, and what they wait for.
  */
 #ifndef RDMA_ISOLATE_GROUP_H
 #define RDMA_ISOLATE_GROUP_H
@@ -25,6 +25,12 @@ struct behind {
 		uint64_t ns;
 	} of[BEHIND_MAX];
 };
+
+/* a module or task, its pid, and an address */
+enum { WHO_LEN = 96 };
+
+/* Name a group; a task may have given itself any bytes */
+void group_who(const struct nlattr * const *attrs, char *who);
 
 void behind_read(const struct nlmsghdr *nlh, struct behind *behind);
 

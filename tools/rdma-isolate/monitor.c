@@ -48,6 +48,14 @@ static const struct kind {
 		RDMA_ISOLATE_CMD_BUDGET_NTF, "lease-expired", &name_set_budget,
 		RDMA_ISOLATE_A_BUDGET_DEV, budget_fields, 0
 	},
+	{
+		RDMA_ISOLATE_CMD_CTRL_NTF, "control", &name_set_budget,
+		RDMA_ISOLATE_A_BUDGET_DEV, budget_fields, 0
+	},
+	{
+		RDMA_ISOLATE_CMD_GROUP_FAULT_NTF, "group-fault", &name_set_group,
+		RDMA_ISOLATE_A_GROUP_DEV, group_fields, 0
+	},
 };
 
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };

@@ -29,6 +29,7 @@ struct nl {
 	uint16_t family;
 	uint32_t events;
 	uint32_t seq;
+	bool changed;
 	union {
 		char request[REQUEST_SIZE];
 		struct nlmsghdr header;
@@ -201,8 +202,7 @@ static int read_message(struct nl *nl, const struct name_set *set,
 		print_refusal(nl, set, nlh, skip, -refusal->error);
 		return refusal->error;
 	case NLMSG_DONE:
-		if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
-			error("the list changed while it was read, changes may be missing");
+		nl->changed = nlh->nlmsg_flags & NLM_F_DUMP_INTR;
 		if (mnl_nlmsg_get_payload_len(nlh) < sizeof(int) ||
 		    refusal->error >= 0)
 			return 0;
@@ -244,34 +244,49 @@ static ssize_t receive(struct nl *nl)
 	return got;
 }
 
-int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply,
-	    void *data)
+int nl_begin(struct nl *nl)
+{
+	nl->changed = false;
+	return mnl_socket_sendto(nl->sock, nl->request, nl->header.nlmsg_len) < 0 ?
+	       socket_error("send") : 0;
+}
+
+int nl_part(struct nl *nl, const struct name_set *set, nl_reply_fn reply, void *data)
 {
 	const struct nlmsghdr *nlh;
 	ssize_t got;
 	int left;
 	int err;
 
-	if (mnl_socket_sendto(nl->sock, nl->request,
-			      nl->header.nlmsg_len) < 0)
-		return socket_error("send");
+	got = receive(nl);
+	if (got < 0)
+		return socket_error("receive");
 
-	for (;;) {
-		got = receive(nl);
-		if (got < 0)
-			return socket_error("receive");
-
-		left = got;
-		nlh = (const struct nlmsghdr *)nl->answer;
-		for (; mnl_nlmsg_ok(nlh, left);
-		     nlh = mnl_nlmsg_next(nlh, &left)) {
-			if (nlh->nlmsg_seq != nl->seq)
-				continue;
-			err = read_message(nl, set, nlh, reply, data);
-			if (err <= 0)
-				return err;
-		}
+	left = got;
+	nlh = (const struct nlmsghdr *)nl->answer;
+	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+		if (nlh->nlmsg_seq != nl->seq)
+			continue;
+		err = read_message(nl, set, nlh, reply, data);
+		if (err <= 0)
+			return err;
 	}
+	return 1;
+}
+
+int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply,
+	    void *data)
+{
+	int err = nl_begin(nl);
+
+	if (err)
+		return err;
+	do
+		err = nl_part(nl, set, reply, data);
+	while (err > 0);
+	if (nl->changed)
+		error("the list changed while it was read, changes may be missing");
+	return err;
 }
 
 static int find_group(const struct nlattr *attr, void *data)
@@ -400,30 +415,42 @@ void nl_wait(struct nl *nl, int timeout_ms)
 		mnl_socket_recvfrom(nl->sock, nl->answer, sizeof(nl->answer));
 }
 
-int nl_listen(struct nl *nl, nl_event_fn event, void *data)
+int nl_fd(const struct nl *nl)
+{
+	return mnl_socket_get_fd(nl->sock);
+}
+
+int nl_events(struct nl *nl, nl_event_fn event, void *data)
 {
 	const struct nlmsghdr *nlh;
 	ssize_t got;
 	int left;
 
-	for (;;) {
-		got = receive(nl);
-		if (got < 0 && errno == ENOBUFS) {
-			error("events were lost, they came faster than they were read");
-			continue;
-		}
-		if (got < 0)
-			return socket_error("receive");
-		left = got;
-		nlh = (const struct nlmsghdr *)nl->answer;
-		for (; mnl_nlmsg_ok(nlh, left);
-		     nlh = mnl_nlmsg_next(nlh, &left)) {
-			const struct genlmsghdr *genl =
-				mnl_nlmsg_get_payload(nlh);
-
-			if (nlh->nlmsg_type == nl->family &&
-			    mnl_nlmsg_get_payload_len(nlh) >= sizeof(*genl))
-				event(genl->cmd, nlh, data);
-		}
+	got = receive(nl);
+	if (got < 0 && errno == ENOBUFS) {
+		error("events were lost, they came faster than they were read");
+		return 1;
 	}
+	if (got < 0)
+		return socket_error("receive");
+	left = got;
+	nlh = (const struct nlmsghdr *)nl->answer;
+	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+		const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+
+		if (nlh->nlmsg_type == nl->family &&
+		    mnl_nlmsg_get_payload_len(nlh) >= sizeof(*genl))
+			event(genl->cmd, nlh, data);
+	}
+	return 0;
+}
+
+int nl_listen(struct nl *nl, nl_event_fn event, void *data)
+{
+	int err;
+
+	do
+		err = nl_events(nl, event, data);
+	while (err >= 0);
+	return err;
 }

@@ -49,6 +49,13 @@ void nl_put_number(struct nlmsghdr *nlh, const struct name_set *set,
 		   uint16_t attr, uint64_t number);
 uint64_t nl_get_number(const struct nlattr *attr, const struct name_set *set);
 
+/* The same of one that may be missing, 0 then */
+static inline uint64_t nl_number(const struct nlattr * const *attrs, uint16_t attr,
+				 const struct name_set *set)
+{
+	return attrs[attr] ? nl_get_number(attrs[attr], set) : 0;
+}
+
 /**
  * nl_send - send the request and read the answer
  * @nl: the socket
@@ -60,6 +67,22 @@ uint64_t nl_get_number(const struct nlattr *attr, const struct name_set *set);
  */
 int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply,
 	    void *data);
+
+/* As nl_send() in parts, for who does other things meanwhile: */
+
+/* Send the request; 0, or a negative errno after telling what is wrong */
+int nl_begin(struct nl *nl);
+
+/**
+ * nl_part - wait for some of the answer, and read it
+ * @nl: the socket
+ * @set: as of nl_send()
+ * @reply: likewise
+ * @data: likewise
+ *
+ * Return: 1 if there is more, 0 at the end, or a negative errno as nl_send().
+ */
+int nl_part(struct nl *nl, const struct name_set *set, nl_reply_fn reply, void *data);
 
 /**
  * nl_subscribe - hear of events from now on
@@ -86,6 +109,19 @@ void nl_wait(struct nl *nl, int timeout_ms);
  */
 typedef void (*nl_event_fn)(uint8_t cmd, const struct nlmsghdr *nlh,
 			    void *data);
+
+/* For who waits for other things as well */
+int nl_fd(const struct nl *nl);
+
+/**
+ * nl_events - wait for an event, and hear those that come with it
+ * @nl: a socket of nl_subscribe()
+ * @event: called for each
+ * @data: for @event
+ *
+ * Return: 0, 1 when events were lost, or a negative errno; both were told.
+ */
+int nl_events(struct nl *nl, nl_event_fn event, void *data);
 
 /**
  * nl_listen - hear events until there is an error

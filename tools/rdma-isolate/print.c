@@ -237,6 +237,7 @@ void print_number(struct printer *out, const char *text_key, const char *key,
 		break;
 	case FMT_COUNT_AUTO:
 	case FMT_SIZE_AUTO:
+	case FMT_TIME_AUTO:
 		if (val == RDMA_ISOLATE_AUTO)
 			word = "auto";
 		break;
@@ -269,6 +270,7 @@ void print_number(struct printer *out, const char *text_key, const char *key,
 		fputs(val ? size_format(val, buf) : "off", out->file);
 		break;
 	case FMT_TIME:
+	case FMT_TIME_AUTO:
 		fputs(time_format(val, buf), out->file);
 		break;
 	case FMT_SHARE:

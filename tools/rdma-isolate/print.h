@@ -21,6 +21,7 @@
  * @FMT_SIZE: bytes, 0 is off; JSON has the plain number
  * @FMT_SIZE_AUTO: bytes, 0 is off, RDMA_ISOLATE_AUTO is auto
  * @FMT_TIME: nanoseconds; JSON has the plain number
+ * @FMT_TIME_AUTO: nanoseconds, RDMA_ISOLATE_AUTO is auto
  * @FMT_SHARE: 1/100 percent; JSON has percent
  * @FMT_BOOL: yes and no; JSON has true and false
  * @FMT_WORD: enumerator of the attribute
@@ -38,6 +39,7 @@ enum format {
 	FMT_SIZE,
 	FMT_SIZE_AUTO,
 	FMT_TIME,
+	FMT_TIME_AUTO,
 	FMT_SHARE,
 	FMT_BOOL,
 	FMT_WORD,

@@ -21,21 +21,20 @@ enum { RUN_NOT_EXECUTED = 126, RUN_NOT_FOUND = 127 };
 
 /* Where it lies beside this tool: installed, or in the source tree. */
 static const char * const places[] = {
-	"../lib/rdma-isolate/" SHIM, "../../userspace/shim/" SHIM,
+	"../lib/rdma-isolate/" SHIM, "../../userspace/shim/" SHIM, NULL,
 };
 
-static bool find_shim(char *path)
+bool find_beside(const char * const *place, char *path)
 {
 	char self[PATH_MAX], file[2 * PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	unsigned int i;
 
 	if (len < 0)
 		return false;
 	self[len] = 0;
 	*strrchr(self, '/') = 0;
-	for (i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(file, sizeof(file), "%s/%s", self, places[i]);
+	for (; *place; place++) {
+		snprintf(file, sizeof(file), "%s/%s", self, *place);
 		if (realpath(file, path))
 			return true;
 	}
@@ -67,7 +66,7 @@ int run_program(int argc, char **argv)
 	}
 	if (argc < 3 || strcmp(argv[1], "--"))
 		return usage_error("run takes [--class CLASS] -- PROGRAM [ARGUMENT]...");
-	if (!find_shim(shim)) {
+	if (!find_beside(places, shim)) {
 		error("%s is not where \"make install\" puts it, ../lib/rdma-isolate",
 		      SHIM);
 		return CMD_REFUSED;

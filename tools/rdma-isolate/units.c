@@ -189,6 +189,20 @@ const char *rate_format(uint64_t bytes_per_s, char *buf)
 	return unit_format(bits, unit, 0, 0, buf);
 }
 
+/* The largest unit, rounded down to three digits behind the point */
+const char *rate_format_short(uint64_t bytes_per_s, char *buf)
+{
+	const struct unit *unit = bit_units;
+	uint64_t bits;
+
+	if (__builtin_mul_overflow(bytes_per_s, 8, &bits))
+		return rate_format(bytes_per_s, buf);
+	while (unit->factor > 1 && bits < unit->factor)
+		unit++;
+	return unit_format(bits, unit,
+			   bits % unit->factor * 1000 / unit->factor, 3, buf);
+}
+
 /* The largest unit that needs no point */
 const char *size_format(uint64_t bytes, char *buf)
 {

@@ -2,7 +2,7 @@
 /*
  * Numbers with units, as the operator writes and reads them. Pure functions.
  * What a format function writes, the parse function of the same unit reads
- * back to the same number, except for times, which are rounded.
+ * back to the same number, except for times and short rates, which are rounded.
  */
 #ifndef RDMA_ISOLATE_UNITS_H
 #define RDMA_ISOLATE_UNITS_H
@@ -31,6 +31,7 @@ bool time_parse(const char *text, uint64_t *ns);
 
 /* Each returns its buffer, which has UNITS_LEN bytes. */
 const char *rate_format(uint64_t bytes_per_s, char *buf);
+const char *rate_format_short(uint64_t bytes_per_s, char *buf);
 const char *size_format(uint64_t bytes, char *buf);
 const char *time_format(uint64_t ns, char *buf);
 

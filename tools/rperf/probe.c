@@ -50,8 +50,13 @@ struct probe {
 	unsigned int unreaped;
 };
 
+struct sample {
+	uint64_t ns;
+	uint64_t end;
+};
+
 struct samples {
-	uint64_t *ns;
+	struct sample *list;
 	size_t n;
 	size_t room;
 };
@@ -197,26 +202,27 @@ void probe_serve(const struct params *p, int fd)
 		exit(1);
 }
 
-static void keep(struct samples *s, uint64_t ns)
+static void keep(struct samples *s, struct sample sample)
 {
 	if (s->n == s->room) {
 		s->room = s->room ? 2 * s->room : 65536;
-		s->ns = realloc(s->ns, s->room * sizeof(*s->ns));
-		if (!s->ns)
+		s->list = realloc(s->list, s->room * sizeof(*s->list));
+		if (!s->list)
 			die("out of memory");
 	}
-	s->ns[s->n++] = ns;
+	s->list[s->n++] = sample;
 }
 
-static uint64_t round_trip(struct probe *e, enum msg kind)
+static struct sample round_trip(struct probe *e, enum msg kind)
 {
-	uint64_t start;
+	uint64_t start, end;
 
 	arm(e->recv_cq);
 	start = now_ns();
 	send_msg(e, kind);
 	wait_msg(e);
-	return now_ns() - start;
+	end = now_ns();
+	return (struct sample) { .ns = (end - start) / 2, .end = end };
 }
 
 static void read_watch(const struct params *p, char text[][WATCH_LEN])
@@ -238,9 +244,24 @@ static void read_watch(const struct params *p, char text[][WATCH_LEN])
 	}
 }
 
+static void write_log(const char *name)
+{
+	FILE *file = fopen(name, "w");
+	size_t i;
+
+	if (!file)
+		die("%s: %s", name, strerror(errno));
+	for (i = 0; i < result.n; i++)
+		fprintf(file, "%" PRIu64 " %" PRIu64 "\n", result.list[i].end,
+			result.list[i].ns);
+	if (fclose(file))
+		die("%s: %s", name, strerror(errno));
+}
+
 static int compare(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	uint64_t x = ((const struct sample *)a)->ns;
+	uint64_t y = ((const struct sample *)b)->ns;
 
 	return (x > y) - (x < y);
 }
@@ -250,7 +271,7 @@ static uint64_t permille(const struct samples *s, size_t p)
 {
 	size_t rank = (s->n * p + 999) / 1000;
 
-	return s->ns[rank ? rank - 1 : 0];
+	return s->list[rank ? rank - 1 : 0].ns;
 }
 
 static void print_result(const struct params *p, uint64_t elapsed,
@@ -270,7 +291,7 @@ static void print_result(const struct params *p, uint64_t elapsed,
 	};
 	size_t i;
 
-	qsort(result.ns, result.n, sizeof(*result.ns), compare);
+	qsort(result.list, result.n, sizeof(*result.list), compare);
 	if (!p->json) {
 		printf("%zu samples of %u bytes, half round trip in us:",
 		       result.n, p->size);
@@ -304,10 +325,10 @@ void probe_run(const struct params *p, int fd)
 	/* Not one page fault of the array in the samples. */
 	if (p->samples) {
 		result.room = p->samples;
-		result.ns = malloc(result.room * sizeof(*result.ns));
-		if (!result.ns)
+		result.list = malloc(result.room * sizeof(*result.list));
+		if (!result.list)
 			die("out of memory");
-		memset(result.ns, 0xff, result.room * sizeof(*result.ns));
+		memset(result.list, 0xff, result.room * sizeof(*result.list));
 	}
 	for (i = 0; i < p->warmup; i++)
 		round_trip(&e, MSG_PING);
@@ -317,7 +338,7 @@ void probe_run(const struct params *p, int fd)
 	if (p->seconds > 0)
 		end = start + p->seconds * 1e9;
 	while ((!p->samples || result.n < p->samples) && now_ns() < end) {
-		keep(&result, round_trip(&e, MSG_PING) / 2);
+		keep(&result, round_trip(&e, MSG_PING));
 		if (p->interval_us)
 			usleep(p->interval_us);
 	}
@@ -327,5 +348,7 @@ void probe_run(const struct params *p, int fd)
 
 	if (!result.n)
 		die("no sample in %g s", p->seconds);
+	if (p->log)
+		write_log(p->log);
 	print_result(p, elapsed, before, after);
 }

@@ -138,6 +138,8 @@ static void usage(FILE *to)
 		"  -i, --interval USEC  pause between two round trips (default none)\n"
 		"  -w, --warmup N       round trips before the first sample (default 100)\n"
 		"  -W, --watch FILE     read at the first and after the last sample, for -j\n"
+		"  -l, --log FILE       a line for each sample: its end by CLOCK_MONOTONIC,\n"
+		"                       and half its round trip, in ns\n"
 		"\n"
 		"Or a load, until the time is over or SIGTERM comes; SIGUSR1 prints what was\n"
 		"done so far and counts anew:\n"
@@ -219,6 +221,7 @@ static const struct option options[] = {
 	{ "interval", required_argument, NULL, 'i' },
 	{ "warmup", required_argument, NULL, 'w' },
 	{ "watch", required_argument, NULL, 'W' },
+	{ "log", required_argument, NULL, 'l' },
 	{ "load", required_argument, NULL, 'L' },
 	{ "qps", required_argument, NULL, 'q' },
 	{ "depth", required_argument, NULL, 'D' },
@@ -266,9 +269,9 @@ static void parse(int argc, char **argv, struct params *p)
 	char *end;
 
 	while ((opt = getopt_long(argc, argv,
-				  "d:g:P:G:p:s:t:jn:i:w:W:L:q:D:b:A:VR:h",
+				  "d:g:P:G:p:s:t:jn:i:w:W:l:L:q:D:b:A:VR:h",
 				  options, NULL)) != -1) {
-		if (strchr("niwW", opt))
+		if (strchr("niwWl", opt))
 			of_probe = opt;
 		if (strchr("qDbAVR", opt))
 			of_load = opt;
@@ -312,6 +315,9 @@ static void parse(int argc, char **argv, struct params *p)
 			if (p->nwatch == MAX_WATCH)
 				usage_error("at most %d times --watch", MAX_WATCH);
 			p->watch[p->nwatch++] = optarg;
+			break;
+		case 'l':
+			p->log = optarg;
 			break;
 		case 'L':
 			p->load = load(optarg);

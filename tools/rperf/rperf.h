@@ -56,6 +56,7 @@ struct params {
 	uint64_t interval_us;
 	const char *watch[MAX_WATCH];
 	int nwatch;
+	const char *log;
 	/* of the load */
 	unsigned int batch;
 	bool builders;
