@@ -4,6 +4,8 @@
 # Settings and rules as a whole: rdma-isolate dump, sync and -b. What is dumped is
 # read back, sync changes what differs and nothing else, and a file with anything
 # wrong in it changes nothing and names the line.
+#
+# One kernel is enough: it tests the tool.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# rdma-isolate group and explain: who waited, what for and behind whom. Three
+# rdma-isolate group, explain and top: who waited, what for and behind whom. Three
 # initiators read from one target: bulk, one that waits for it, and one that does
 # next to nothing and is innocent.
+#
+# One kernel is enough: it tests the tool, and what the module counts is the same.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
@@ -88,6 +90,30 @@ bytes_are_counted()
 	shows 'map(.flows) | add >= 3' group show dev rxe1
 }
 
+# Who stands behind the bulk waits, and the classes are those that rules gave. The
+# link is no faster than it is, but for what is posted ahead.
+top_tells_them_apart()
+{
+	local out bulk waits
+
+	bulk=$(group "$BULK" id) && waits=$(group "$WAITS" id) &&
+	out=$(rdma-isolate -j top dev rxe1 interval 5s count 1) || return
+	answers+=$(printf 'top\t%s' "$out")$'\n'
+	jq -e "(.group | map(.share)) as \$shares |
+		(.group | map({key: (.id | tostring), value: .}) | from_entries) as \$of |
+		\$of[\"$bulk\"] as \$bulk | \$of[\"$waits\"] as \$waits |
+		.state == \"enforce\" and .latency_groups >= 1 and
+		\$shares == (\$shares | sort | reverse) and
+		(\$shares | add | . > 99 and . <= 100) and
+		\$bulk.class == \"bandwidth\" and \$waits.class == \"bandwidth\" and
+		\$bulk.who == \"nvmet_rdma to ::ffff:$BULK\" and
+		\$bulk.rate > 0 and \$waits.rate > 0 and \$waits.wait > 0 and
+		(.group | map(.rate) | add) <= 1.5 * .max_rate and
+		any(.group[]; .class == \"latency\")" <<<"$out" >/dev/null && return
+	ktap_print_msg "$out"
+	return 1
+}
+
 explains_a_flow()
 {
 	local qpn
@@ -139,7 +165,7 @@ refuses()
 }
 
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 11
 load_module && load_test_module riso_test_ulp && setup_rxe 400mbit &&
 	add_address rxe0 "$WAITS" rxe1 10.0.0.2 &&
 	add_address rxe0 "$INNOCENT" rxe1 10.0.0.2 &&
@@ -165,6 +191,7 @@ check "the one who is waited for is named, the innocent is not" names_the_cause
 check "times by reason and by group are possible" sums_agree
 check "pressure of those who wait, and only theirs" pressure_is_seen
 check "traffic is counted" bytes_are_counted
+check "top: shares, rates and waits" top_tells_them_apart
 check "a flow: its class, rule and waits" explains_a_flow
 check "a flow that is not touched: why not" explains_an_untouched_flow
 check "what is not there is refused" refuses

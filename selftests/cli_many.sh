@@ -3,6 +3,8 @@
 #
 # Many queue pairs and rules: flow show lists each that stays exactly once, while
 # others come and go, and says when they did.
+#
+# One kernel is enough: it tests the tool and what it asks for.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"

@@ -3,6 +3,8 @@
 #
 # rdma-isolate monitor: devices and flows are told of when they come, change, fail and
 # go, once each, as lines of text and of JSON.
+#
+# One kernel is enough: it tests the tool.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"

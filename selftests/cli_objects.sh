@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
 
-require rdma rdma-isolate jq ibv_rc_pingpong nvme rping
+require rdma rdma-isolate jq ibv_rc_pingpong nvme rping python3
 need_module rdma_rxe nvme-rdma nvmet-rdma
 trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
 
@@ -35,7 +35,7 @@ round_trip()
 	local before after words
 
 	before=$(rdma-isolate dev show dev rxe0)
-	words=$(sed -E 's/ (index|state|calibrated|latency-flows|managed-flows|held-wrs|ports) [^ ]+//g' \
+	words=$(sed -E 's/ (index|state|calibrated|latency-flows|managed-flows|held-wrs|ports|programs) [^ ]+//g' \
 		<<<"$before")
 	# shellcheck disable=SC2086 # words
 	rdma-isolate dev set $words || return
@@ -305,10 +305,92 @@ take_back()
 		.chunk_bytes == 4096' budget show dev rxe0
 }
 
+# --- top ----------------------------------------------------------------------
+
+# use FILTER WORD...: does it hold for the lines, as a list, that top -j prints
+use()
+{
+	local filter=$1 out
+	shift
+
+	out=$(rdma-isolate -j top "$@") || return
+	answers+=$(sed 's/^/top\t/' <<<"$out")$'\n'
+	jq -se "$filter" >/dev/null <<<"$out" && return
+	ktap_print_msg "$out"
+	return 1
+}
+
+# Whatever there is, in the order of the shares, and nobody uses anything.
+top_of_idle()
+{
+	use 'map(.dev) | sort == ["rxe0", "rxe0", "rxe1", "rxe1"]' \
+		interval 200ms count 2 &&
+	use 'length == 1 and (.[0] | .dev == "rxe0" and .state == "idle" and
+		.max_rate == 50000000 and .safe_util == 48750000 and
+		.current99_ns == 0 and .target99_ns == "auto" and
+		.ctrl_state == "none" and .agent_pid == 0 and
+		.interval_ns >= 300000000 and .interval_ns < 10000000000 and
+		all(.group[]; .share == 0 and .rate == 0 and .wait == 0))' \
+		dev rxe0 interval 300ms count 1
+}
+
+same_groups()
+{
+	local ids
+
+	ids=$(rdma-isolate -j group show dev rxe1 | jq -c 'map(.id) | sort') &&
+	use "(.[0].group | map(.id) | sort) == $ids" \
+		dev rxe1 interval 100ms count 1
+}
+
+top_in_text()
+{
+	local out
+
+	out=$(rdma-isolate top --batch dev rxe0 interval 100ms count 2) &&
+	[ "$(grep -c "^rxe0 idle: SafeUtil 390mbit of MaxRate 400mbit, 97.50% " \
+		<<<"$out")" -eq 2 ] &&
+	[ "$(grep -c '^  Current99 - of Target99 auto; no agent; ' \
+		<<<"$out")" -eq 2 ] &&
+	[ "$(grep -c '^  GROUP  *SHARE  *RATE  *WAIT  *CLASS  *WHO$' \
+		<<<"$out")" -eq 2 ] &&
+	[[ $out != *$'\033'* ]] && return
+	ktap_print_msg "$out"
+	return 1
+}
+
+# on_terminal KEYS WORD...: what the tool draws, when these keys are pressed in time
+on_terminal()
+{
+	local keys=$1
+	shift
+
+	{ sleep 3; printf %s "$keys"; } | python3 -c 'import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' rdma-isolate "$@"
+}
+
+# It draws, leaves on the key, and shows the cursor again.
+top_on_terminal()
+{
+	local out
+
+	out=$(on_terminal xq top dev rxe0 interval 60s) &&
+	[[ $out == *$'\033[?25l\033[H'*"every 60s; q quits"*"rxe0 idle: "* ]] &&
+	[[ $out == *$'\033[J\033[?25h' ]] && return
+	ktap_print_msg "$(cat -v <<<"$out")"
+	return 1
+}
+
+top_of_unknown()
+{
+	refused 1 "no RDMA device of this name" top dev rxe9 &&
+	refused 1 "no RDMA device of this name" top --batch dev rxe9 count 1
+}
+
 connect_before_load || skip_all "no rxe devices, or no target on them"
 load_module || skip_all "the module does not load"
 ktap_print_header
-ktap_set_plan 46
+ktap_set_plan 51
 check "an older connection of the kernel" shows '
 	map(select(.reason == "before-load")) | length == 2 and all(.ulp == "nvme_rdma" and .qp_type == "RC" and .qp_state == "RTS" and
 	(.managed | not) and (has("pid") | not))' flow show dev rxe0
@@ -391,5 +473,10 @@ check "histograms" shows 'map(select(.dev == "rxe1").class) ==
 	statistic histogram
 check "counters of an unknown device" refused 1 "dev rxe9: " \
 	statistic show dev rxe9
+check "top of idle devices" top_of_idle
+check "top has the groups" same_groups
+check "top in text" top_in_text
+check "top on a terminal" top_on_terminal
+check "top of an unknown device" top_of_unknown
 check_schema
 ktap_finished

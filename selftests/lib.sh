@@ -363,6 +363,12 @@ unload_module()
 	! is_loaded rdma_isolate || rmmod rdma_isolate
 }
 
+# has_latency_flow DEV: one that may send, so that others are paced
+has_latency_flow()
+{
+	rdma-isolate dev show dev "$1" | grep -q 'latency-flows [1-9]'
+}
+
 # load_test_module NAME: one of test_modules/
 load_test_module()
 {

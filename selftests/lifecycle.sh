@@ -22,11 +22,6 @@ counter()
 		grep -o "\"$1\": *[0-9]*" | grep -o '[0-9]*$'
 }
 
-has_latency_flow()
-{
-	rdma-isolate dev show dev rxe1 | grep -q 'latency-flows [1-9]'
-}
-
 read_disk()
 {
 	dd if="$disk" of=/dev/null bs=1M count="$1" iflag=direct status=none
@@ -43,7 +38,7 @@ round()
 	rperf --dev rxe1 --peer rxe0 --samples 0 --seconds 1000 \
 		--interval 100000 >/dev/null &
 	probe=$!
-	busywait 20 has_latency_flow && read_disk 2 || return
+	busywait 20 has_latency_flow rxe1 && read_disk 2 || return
 	[ "$(counter wr_split)" -gt 0 ] || return
 	! rmmod rdma_isolate 2>/dev/null || return
 	if [ $(($1 % 2)) = 0 ]; then

@@ -3,6 +3,8 @@
 #
 # The netlink family itself, below the tool: what is malformed, out of range,
 # unknown or not allowed is refused with a text, and events are told.
+#
+# One kernel is enough: what is refused is the module's own.
 
 . "$(dirname "$0")/lib.sh"
 

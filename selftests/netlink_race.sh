@@ -3,6 +3,8 @@
 #
 # 10,000 valid and invalid commands of writers that race, by netlink and sysfs: a
 # device always has what one of them has given, and wrong ones change nothing.
+#
+# One kernel is enough: what races is the module's own.
 
 . "$(dirname "$0")/lib.sh"
 

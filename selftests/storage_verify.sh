@@ -23,11 +23,6 @@ else
 fi
 out=${RISO_OUT:-/tmp}/storage_verify.json
 
-has_latency_flow()
-{
-	rdma-isolate dev show dev rxe1 | grep -q 'latency-flows [1-9]'
-}
-
 counter()
 {
 	rdma-isolate -j statistic show dev rxe1 |
@@ -52,7 +47,7 @@ rdma-isolate dev set dev rxe1 mode enable max-rate 10gbit
 disk=$(connect_nvme riso0 10.0.0.2 10.0.0.1 4420 2)
 rperf --dev rxe1 --peer rxe0 --samples 0 --seconds 100000 \
 	--interval 100000 >/dev/null &
-ktap_test_result "a latency flow beside" busywait 20 has_latency_flow
+ktap_test_result "a latency flow beside" busywait 20 has_latency_flow rxe1
 ktap_test_result "every checksum is right" verify
 did=$(jq '.jobs[0] | .read.total_ios + .write.total_ios' "$out")
 ktap_print_msg "$did requests, $(counter chunk_bytes) bytes in chunks," \

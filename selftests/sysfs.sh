@@ -4,6 +4,8 @@
 # The files of a device, /sys/class/infiniband/DEV/rdma_isolate/: they say what
 # rdma-isolate says, set what it sets, refuse what it refuses, and are there for as
 # long as the device and the module are.
+#
+# One kernel is enough: what the files do is the module's own.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
@@ -14,8 +16,9 @@ go=$(mktemp)
 trap 'rm -f "$go"; wait; teardown_all' EXIT
 export LC_ALL=C
 
-# named as the attributes of netlink
-NUMBERS="safe_util max_rate max_ops chunk_bytes token_bytes token_ops inflight_bytes"
+# named as the attributes of netlink, but for the unit of the last
+NUMBERS="safe_util max_rate max_ops chunk_bytes token_bytes token_ops inflight_bytes
+	target99"
 
 group_of()
 {
@@ -40,10 +43,12 @@ is()
 	return 1
 }
 
-# says JSON ATTRIBUTE TEXT: it is a number or a word there
+# says JSON FILE TEXT: it is a number or a word there
 says()
 {
-	[[ $1 == *"\"$2\":$3"[,}]* || $1 == *"\"$2\":\"$3\""* ]] && return
+	local key=${2/%target99/target99_ns}
+
+	[[ $1 == *"\"$key\":$3"[,}]* || $1 == *"\"$key\":\"$3\""* ]] && return
 	ktap_print_msg "$2 is not $3: $1"
 	return 1
 }
@@ -62,7 +67,7 @@ agrees()
 	for file in state $NUMBERS; do
 		says "$out" "$file" "$(<"$(file_of "$file")")" || return
 	done
-	[ "$(find "$(group_of rxe0)" -type f | wc -l)" -eq 9 ]
+	[ "$(find "$(group_of rxe0)" -type f | wc -l)" -eq 12 ]
 }
 
 # both_ways FILE KEY WORDS NUMBER OTHER: set by the file and by the tool, each time
@@ -151,7 +156,7 @@ bad_numbers()
 			no_write "$range" put $file $value || return
 		done
 	done
-	for file in chunk_bytes token_bytes token_ops inflight_bytes; do
+	for file in chunk_bytes token_bytes token_ops inflight_bytes target99; do
 		for value in 4294967295 4294967296 1000000000000; do
 			no_write "$range" put $file $value || return
 		done
@@ -160,7 +165,7 @@ bad_numbers()
 		no_write "$range" put chunk_bytes $value || return
 	done
 	for file in token_bytes=0 token_bytes=1023 token_ops=0 \
-		inflight_bytes=1023; do
+		inflight_bytes=1023 target99=0 target99=4000000001; do
 		no_write "$range" put ${file%=*} ${file#*=} || return
 	done
 }
@@ -378,7 +383,7 @@ back_again()
 
 load_module && setup_rxe || skip_all "no rxe devices"
 ktap_print_header
-ktap_set_plan 27
+ktap_set_plan 29
 check "files and netlink agree" agrees
 check "max_rate" both_ways max_rate max-rate 400mbit 50000000 60000000
 check "safe_util" both_ways safe_util safe-util 390mbit 48750000 50000000
@@ -393,6 +398,8 @@ check "token_ops, auto" both_ways token_ops token-ops auto auto 2
 check "inflight_bytes" both_ways inflight_bytes window 64k 65536 auto
 check "inflight_bytes, off" both_ways inflight_bytes window off 0 1024
 check "inflight_bytes, auto" both_ways inflight_bytes window auto auto 0
+check "target99" both_ways target99 target99 20us 20000 4000000000
+check "target99, auto" both_ways target99 target99 auto auto 1
 check "enabled: observe" mode_both_ways observe observe
 check "enabled: enable" mode_both_ways enable enforce
 check "numbers that are none, or out of range" bad_numbers

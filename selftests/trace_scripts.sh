@@ -7,6 +7,8 @@
 # All of them watch the same traffic: an event runs the programs of all, one
 # after the other. What the kernel drops, because it comes while bpftrace reads
 # a map on its CPU, all of them miss.
+#
+# One kernel is enough: the tracepoints are the module's own.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -7,11 +7,15 @@
 
 require rdma rperf rdma-isolate
 need_module rdma_rxe
-trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
+events=$(mktemp)
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -f "$events"' EXIT
 
-has_latency_flow()
+# An event that is provoked until it is seen
+is_listening()
 {
-	rdma-isolate dev show dev rxe0 | grep -q 'latency-flows [1-9]'
+	rdma-isolate dev set dev rxe0 mode observe
+	rdma-isolate dev set dev rxe0 mode enable
+	[ -s "$events" ]
 }
 
 load_module && setup_rxe 400mbit || skip_all "no module or no rxe devices"
@@ -20,5 +24,7 @@ rdma-isolate rule add comm rperf class latency >/dev/null
 rdma-isolate dev set dev rxe0 mode enable max-rate 400mbit chunk 64k
 rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 1000 --interval 10000 \
 	>/dev/null 2>&1 &
-busywait 60 has_latency_flow || skip_all "no latency flow"
-"$(dirname "$0")/user_pages" rxe0 50000000
+busywait 60 has_latency_flow rxe0 || skip_all "no latency flow"
+rdma-isolate -j monitor show dev rxe0 >"$events" &
+busywait 60 is_listening || skip_all "no events"
+"$(dirname "$0")/user_pages" rxe0 50000000 "$events"

@@ -8,6 +8,8 @@ import pathlib
 import statistics
 import sys
 
+import agent
+
 SECTOR = 512
 
 
@@ -243,6 +245,8 @@ PROBES = [
     ("shim_stopped", "beside 8, one is stopped"),
     ("shim_without", "alone, in turns with this:"),
     ("shim_with", "alone, probe with the shim"),
+    ("agent_off", "alone, in turns with this:"),
+    ("agent_on", "alone, beside reference messages"),
 ]
 
 
@@ -320,7 +324,9 @@ def print_loads(p, result):
 
 
 def print_rows(p, result):
-    measured = [row for row in rows(p) + shim_rows(p) if row[1] is not None]
+    plain = p.loads("shim_plain_one", all_mb_per_s)
+    measured = [row for row in rows(p) + shim_rows(p) + agent.rows(p, plain)
+                if row[1] is not None]
     if measured:
         print(f"{'':50}{'measured':>9}  {'must':10}aim")
     for title, value, must, aim in measured:

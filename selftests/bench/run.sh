@@ -6,9 +6,10 @@
 #   run.sh [-k KVER] [-p PLAN] [-r REPEATS] [-o DIR]
 #
 # PLAN is "full" (the default), "baseline" (no module), "demo", "shim" (programs
-# with the verbs shim, which has to be built), or any phases of phases.sh and
-# shim.inc, as in -p "alone beside isolated". Prints a table, and leaves
-# result.json beside the raw figures in DIR (build/bench/RELEASE-PLAN).
+# with the verbs shim, which has to be built), "agent" (what the agent makes of
+# them), or any phases of phases.sh, shim.inc and agent.inc, as in -p "alone beside
+# isolated". Prints a table, and leaves result.json beside the raw figures in DIR
+# (build/bench/RELEASE-PLAN), with a picture of each phase that was recorded.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,6 +42,10 @@ status=0
 "$here/report.py" --kernel "$rel" --plan "$plan" \
 	--commit "$(git -C "$top" describe --always --dirty 2>/dev/null || echo unknown)" \
 	"$out"
+for trace in "$out"/*.trace; do
+	[ ! -e "$trace" ] || "$top/tools/plot/agent.py" "$out" \
+		"$(basename "$trace" .trace)" >"${trace%.trace}.svg"
+done
 [ "$status" -eq 0 ] || {
 	echo "the measurement did not come to its end (status $status), see $out" >&2
 	exit 1

@@ -13,7 +13,8 @@
 #   -s	give up after so many seconds (default 1200)
 #
 # Without a COMMAND, a shell. The exit status is the command's, 124 when time
-# ran out, or 125 when the machine never came to an end.
+# ran out, or 125 when the machine never came to an end: what it said then is
+# kept as DIR/console, or told. (There is none with -i, it would cost time.)
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -52,6 +53,12 @@ if [ "$kver" = debug ]; then
 else
 	opts+=(--memory 2G)
 fi
+qemu=$cache/qemu/usr
+if [ -x "$qemu/bin/qemu-system-x86_64" ]; then
+	# With its own firmware: that of Debian 12 waits half a minute for a disk.
+	opts+=(--qemu "$qemu/bin/qemu-system-x86_64"
+	       --qemu-opts="-L $qemu/share/seabios -L $qemu/share/qemu")
+fi
 if [ -n "$icount" ]; then
 	opts+=(--disable-kvm --qemu-opts='-icount shift=0,align=off,sleep=off')
 elif [ -z "${RISO_KVM:-}" ]; then
@@ -61,6 +68,7 @@ fi
 
 {
 	echo '#!/bin/bash'
+	echo 'exec 2>&1'
 	echo "export RISO_OUT=$dir/out"
 	echo "export RISO_BUILD=$top/build/$rel"
 	# shellcheck disable=SC2016 # expanded in the guest
@@ -90,12 +98,21 @@ fi
 # QEMU opens what it finds as its standard output once more: a file would be
 # truncated. timeout makes a process group, which is to end with this script.
 status=0
+[ -n "$icount" ] || opts+=(--verbose)
 timeout -k 10 "$limit" vng "${opts[@]}" --exec "$dir/run" </dev/null \
-	> >(cat) 2>&1 &
+	> >(cat) 2> >(cat >"$dir/console") &
 vm=$!
 trap 'kill -- "-$vm" 2>/dev/null; rm -rf "$dir"; exit 125' INT TERM HUP
 wait "$vm" || status=$?
 [ -z "$out" ] || cp -r "$dir/out/." "$out"
+if [ ! -s "$dir/status" ]; then
+	echo "boot.sh: vng ended with status $status" >>"$dir/console"
+	if [ -n "$out" ]; then
+		cp "$dir/console" "$out"
+	else
+		tail -n 50 "$dir/console" >&2
+	fi
+fi
 [ "$status" -ne 124 ] || echo "boot.sh: gave up after $limit s" >&2
 if [ -s "$dir/status" ]; then
 	status=$(cat "$dir/status")

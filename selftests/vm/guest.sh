@@ -15,12 +15,32 @@ cd "$BASE_DIR/rdma_isolate" || exit 1
 
 leaks=/sys/kernel/debug/kmemleak
 
+# keep_in_memory PROGRAM...: by their own names, with their libraries. The root file
+# system is the host's, and each start of a program would read it again.
+keep_in_memory()
+{
+	local prog file copy=/dev/shm/riso-kept
+
+	for prog in "$@"; do
+		prog=$(command -v "$prog") || continue
+		echo "$prog"
+		ldd "$prog" | grep -o '/[^ ]*'
+	done | xargs realpath | sort -u | while read -r file; do
+		mkdir -p "$copy${file%/*}" && cp "$file" "$copy$file" &&
+			mount --bind "$copy$file" "$file"
+	done
+}
+
+keep_in_memory bash cat grep head jq mkdir mktemp nvme rdma rdma-isolate rm rperf sed \
+	sleep tail tc timeout tr wc
+
 dmesg --follow >"$RISO_OUT/dmesg" &
 logger=$!
 
 # KASAN and lockdep, emulated, are many times slower.
+kselftest_override_timeout=${RISO_TIMEOUT:-}
 if [ -e "$leaks" ]; then
-	kselftest_override_timeout=$((4 * $(sed -n 's/^timeout=//p' settings)))
+	: "${kselftest_override_timeout:=$((4 * $(sed -n 's/^timeout=//p' settings)))}"
 	echo clear >"$leaks"
 fi
 

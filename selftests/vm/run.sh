@@ -15,7 +15,7 @@ top=$(cd "$here/../.." && pwd)
 kvers=()
 name=
 cpus=4
-limit=
+limit=${RISO_LIMIT:-}
 
 while getopts k:t:c:s: opt; do
 	case $opt in
@@ -40,17 +40,28 @@ if [ ${#tests[@]} -eq 0 ]; then
 	exit 2
 fi
 
+# Tests that say so run on the first kernel alone, unless all shall run everywhere.
+is_planned()
+{
+	[ "$kver" = "${kvers[0]}" ] || [ -n "$name${RISO_EVERYWHERE:-}" ] ||
+		! grep -q '^# One kernel is enough' "$1"
+}
+
 results=()
 for kver in "${kvers[@]}"; do
 	rel=$("$top/tools/kernel.sh" rel "$kver")
 	out=$top/build/results/$rel
 	rm -rf "$out"
 	mkdir -p "$out"
-	printf '%s\n' "${tests[@]}" >"$out/planned"
-	echo "# Linux $rel: ${#tests[@]} test files"
+	planned=()
+	for t in "${tests[@]}"; do
+		! is_planned "$t" || planned+=("$t")
+	done
+	printf '%s\n' "${planned[@]}" >"$out/planned"
+	echo "# Linux $rel: ${#planned[@]} test files"
 	"$here/boot.sh" -k "$kver" -c "$cpus" -o "$out" \
-		-s "${limit:-$([ "$kver" = debug ] && echo 9000 || echo 2400)}" \
-		"$here/guest.sh" "${tests[@]}" || true
+		-s "${limit:-$([ "$kver" = debug ] && echo 9000 || echo 3000)}" \
+		"$here/guest.sh" "${planned[@]}" || true
 	results+=("$out")
 done
 exec "$here/report.py" "${results[@]}"

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# An agent, or the one that it measures with, is killed or stopped, again and again,
+# beside bulk and a latency flow: the device is the operator's again when the lease is
+# over, nothing stalls, and it is steered again when they are back.
+#
+#	RISO_ROUNDS	how often (default 2)
+#
+# One kernel is enough: what happens when a lease ends is the module's own.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
+. "$(dirname "$0")/agent.inc"
+
+rounds=${RISO_ROUNDS:-2}
+
+# Bulk gets through: so many bytes on the wire within a time that is long enough.
+sent()
+{
+	cat /sys/class/net/veth1/statistics/tx_bytes
+}
+
+has_moved()
+{
+	[ "$(sent)" -gt "$1" ]
+}
+
+moves()
+{
+	busywait 20 has_moved $(($(sent) + 4000000)) && return
+	ktap_print_msg "nothing moves"
+	return 1
+}
+
+is_steered()
+{
+	becomes '.agent_pid > 0 and (.ctrl_state | IN("tracking", "missed"))'
+}
+
+is_the_operators()
+{
+	becomes '.agent_pid == 0 and .lease_ns == 0 and .safe_util == 37500000'
+}
+
+is_killed()
+{
+	stop_agent rxe1 KILL
+	moves && is_the_operators || return
+	start_agent rxe1
+	is_steered && moves
+}
+
+# It is not the same lease that the one goes on with.
+is_stopped()
+{
+	kill -STOP "${agents[rxe1]}"
+	moves && is_the_operators || return
+	kill -CONT "${agents[rxe1]}"
+	is_steered && moves
+}
+
+# One that comes while the lease holds takes over.
+is_replaced()
+{
+	stop_agent rxe1 KILL
+	start_agent rxe1
+	busywait 20 budget ".agent_pid == ${agents[rxe1]}" && is_steered && moves
+}
+
+peer_is_killed()
+{
+	stop_agent rxe0 KILL
+	becomes '.ctrl_state == "no-peer" and .safe_util == 37500000' && moves ||
+		return
+	start_agent rxe0
+	is_steered && moves
+}
+
+# What it is written to needs nothing of it.
+peer_is_stopped()
+{
+	kill -STOP "${agents[rxe0]}"
+	sleep 1
+	is_steered && moves && kill -CONT "${agents[rxe0]}"
+}
+
+again()
+{
+	local i
+
+	for ((i = 1; i <= rounds; i++)); do
+		"$@" && continue
+		ktap_print_msg "round $i of $*"
+		return 1
+	done
+}
+
+# Each time that nobody took over
+expired()
+{
+	local is
+
+	is=$(jq -n '[inputs | select(.event == "lease-expired")] | length' "$dir/events")
+	[ "$is" -ge $((2 * rounds)) ] && return
+	ktap_print_msg "$is events"
+	return 1
+}
+
+dir=$(mktemp -d)
+trap agent_cleanup EXIT
+agent_setup
+ln -s "$(command -v rperf)" "$dir/rload"
+rdma-isolate dev set dev rxe1 safe-util 300mbit
+rdma-isolate -j monitor >"$dir/events" &
+start_latency
+LD_PRELOAD=$AGENT_DIR/../shim/librdma_isolate.so "$dir/rload" --dev rxe1 --peer rxe0 \
+	--load write --seconds 100000 >/dev/null &
+start_agent rxe0
+start_agent rxe1
+ktap_print_header
+ktap_set_plan 7
+check "it steers" is_steered
+check "killed $rounds times" again is_killed
+check "stopped" again is_stopped
+check "replaced" again is_replaced
+check "its peer killed" again peer_is_killed
+check "its peer stopped" again peer_is_stopped
+check "each lease that ended was told" expired
+[ "$KTAP_CNT_FAIL" -eq 0 ] || agent_report
+ktap_finished
