@@ -24,15 +24,33 @@ CASE = re.compile(r"^# (not ok|ok) \d+ ?(.*)$")
 RESULT = re.compile(r"^(not ok|ok) \d+ selftests: \S+ (\S+)(.*)$")
 
 
-def splats_by_test(dmesg):
+def splats_by_test(lines):
+    """For each test the number of the line where the kernel complained first."""
     found, test = {}, "boot"
-    for line in dmesg.splitlines():
+    for n, line in enumerate(lines):
         mark = re.search(r"riso-selftest: (?:begin (\S+)|end)", line)
         if mark:
             test = mark.group(1) or "end"
         elif SPLAT.search(line) and "virtme-ng-init:" not in line:
-            found.setdefault(test, []).append(line)
+            found.setdefault(test, n)
     return found
+
+
+def show(lines):
+    print("".join(f"#   {line}\n" for line in lines), end="")
+
+
+def cases_that_failed(lines):
+    """With what each said before it."""
+    said = []
+    for line in lines:
+        case = CASE.match(line)
+        if not case:
+            said.append(line)
+            continue
+        if case.group(1) == "not ok":
+            yield said[-15:] + [line]
+        said = []
 
 
 def read(path):
@@ -40,14 +58,33 @@ def read(path):
 
 
 def report(out):
-    """Prints what went wrong; returns passed, failed, skipped."""
+    """Prints what went wrong, the end of each log with it.
+
+    Returns passed, failed, skipped, and a line for each thing that is wrong.
+    """
     passed = failed = skipped = 0
+    never = []
+    faults = []
+
+    def fault(what):
+        faults.append(f"# {out.name}: {what}")
+        print(faults[-1])
+
     ran = {m.group(2): m for m in map(RESULT.match,
                                       read(out / "results").splitlines()) if m}
-    splats = splats_by_test(read(out / "dmesg"))
+    dmesg = read(out / "dmesg").splitlines()
+    splats = splats_by_test(dmesg)
+
+    def complained(when):
+        at = splats[when]
+        fault(f"{when}: the kernel complained: {dmesg[at]}")
+        show(dmesg[at + 1:at + 25])
 
     for test in read(out / "planned").split():
         log = read(out / f"{test}.log")
+        if not log and test not in ran:
+            never.append(test)
+            continue
         cases = [m for m in map(CASE.match, log.splitlines()) if m]
         bad = sum(m.group(1) == "not ok" for m in cases)
         skip = sum(m.group(1) == "ok" and "# SKIP" in m.group(2)
@@ -66,15 +103,20 @@ def report(out):
             skipped += 1
         elif not cases:
             passed += 1
-        if test in splats:
-            wrong.append("the kernel complained: " + splats[test][0])
         failed += len(wrong)
-        if bad or wrong:
-            print(f"# {out.name}: {test}: "
-                  + "; ".join(wrong or [f"{bad} cases failed"]))
-            print("".join(f"#   {line}\n" for line in log.splitlines()[-40:]),
-                  end="")
-        elif skip or (result and "# SKIP" in result.group(3)):
+        for what in wrong:
+            fault(f"{test}: {what}")
+        if wrong:
+            show(log.splitlines()[-40:])
+        for lines in cases_that_failed(log.splitlines()):
+            fault(f"{test}: {lines.pop().lstrip('# ')}")
+            show(lines)
+        if test in splats:
+            failed += 1
+            complained(test)
+        if wrong or bad:
+            continue
+        if skip or (result and "# SKIP" in result.group(3)):
             for line in log.splitlines():
                 if "SKIP" in line:
                     print(f"# {out.name}: {test}: {line.lstrip('# ')}")
@@ -82,22 +124,32 @@ def report(out):
     for when in ("boot", "end"):
         if when in splats:
             failed += 1
-            print(f"# {out.name}: {when}: the kernel complained: "
-                  + splats[when][0])
+            complained(when)
+    if never:
+        failed += len(never)
+        fault(f"nothing from {' '.join(never)}")
+    # boot.sh leaves it of a machine that did not come to its own end.
+    console = read(out / "console")
+    if console:
+        fault("the machine ended early. The last it said:")
+        show(console.splitlines()[-50:])
     leaks = read(out / "leaks")
     if leaks:
         failed += 1
-        print(f"# {out.name}: kmemleak:")
-        print("".join(f"#   {line}\n" for line in leaks.splitlines()[:40]),
-              end="")
+        fault("kmemleak:")
+        show(leaks.splitlines()[:40])
     print(f"# {out.name}: {passed} passed, {failed} failed, {skipped} skipped;"
           f" logs in {out}")
-    return passed, failed, skipped
+    return passed, failed, skipped, faults
 
 
 def main():
-    totals = [sum(column) for column in
-              zip(*(report(pathlib.Path(d)) for d in sys.argv[1:]))]
+    *totals, faults = [sum(column, start) for column, start in
+                       zip(zip(*(report(pathlib.Path(d))
+                                 for d in sys.argv[1:])), (0, 0, 0, []))]
+    # Once more, where who sees only the end of it looks.
+    for line in faults:
+        print(line)
     print("{} passed, {} failed, {} skipped".format(*totals))
     if totals[1]:
         return 1
