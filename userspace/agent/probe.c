@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The reference flow (paper, 4.2.1): one small RDMA WRITE at a time, from its post to
- * its completion.
+ * its completion. A device that stamps completions says when that was; with any other
+ * it is when this program has seen it.
  *
  * Owns the connection to a peer: it is made, and made anew after it has failed, with
  * a pause that grows. Whoever paces it calls probe_send(). One message is out at a
@@ -76,20 +77,77 @@ static void on_retry(struct source *s)
 		try(p);
 }
 
+/* What the clock of the device shows, in ticks */
+static bool read_clock(struct ibv_context *ctx, uint64_t *ticks)
+{
+	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+
+	if (ibv_query_rt_values_ex(ctx, &values) ||
+	    !(values.comp_mask & IBV_VALUES_MASK_RAW_CLOCK))
+		return false;
+	*ticks = values.raw_clock.tv_nsec;
+	return true;
+}
+
+/* With stamps, if the device has a clock that can also be read at the post */
+static void make_cq(struct probe *p, struct ibv_context *ctx)
+{
+	struct ibv_cq_init_attr_ex init = {
+		.cqe = 2, .channel = p->chan,
+		.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	};
+	struct ibv_device_attr_ex attr = { 0 };
+	uint64_t ticks;
+
+	p->stamped = NULL;
+	if (!ibv_query_device_ex(ctx, NULL, &attr) && attr.hca_core_clock &&
+	    attr.completion_timestamp_mask && read_clock(ctx, &ticks))
+		p->stamped = ibv_create_cq_ex(ctx, &init);
+	p->clock_khz = attr.hca_core_clock;
+	p->clock_mask = attr.completion_timestamp_mask;
+	p->cq = p->stamped ? ibv_cq_ex_to_cq(p->stamped) :
+			     ibv_create_cq(ctx, 2, NULL, p->chan, 0);
+}
+
+/* How long it has taken, if it has completed; @now counts where nothing is stamped. */
+static bool completed(struct probe *p, uint64_t now, uint64_t *ns,
+		      enum ibv_wc_status *status)
+{
+	struct ibv_poll_cq_attr none = { 0 };
+	uint64_t ticks;
+	struct ibv_wc wc;
+
+	if (!p->stamped) {
+		if (ibv_poll_cq(p->cq, 1, &wc) < 1)
+			return false;
+		*status = wc.status;
+		*ns = now - p->posted_ns;
+		return true;
+	}
+	if (ibv_start_poll(p->stamped, &none))
+		return false;
+	*status = p->stamped->status;
+	ticks = ibv_wc_read_completion_ts(p->stamped) - p->posted_ticks;
+	ibv_end_poll(p->stamped);
+	ticks &= p->clock_mask;
+	*ns = ticks / p->clock_khz * MS + ticks % p->clock_khz * MS / p->clock_khz;
+	return true;
+}
+
 /* The completion, if it is there */
 static void take(struct probe *p, uint64_t now)
 {
-	uint64_t posted = p->posted_ns;
-	struct ibv_wc wc;
+	enum ibv_wc_status status;
+	uint64_t ns;
 
-	if (ibv_poll_cq(p->cq, 1, &wc) < 1)
+	if (!completed(p, now, &ns, &status))
 		return;
-	if (wc.status != IBV_WC_SUCCESS) {
-		fail(p, ibv_wc_status_str(wc.status), 0);
+	if (status != IBV_WC_SUCCESS) {
+		fail(p, ibv_wc_status_str(status), 0);
 		return;
 	}
 	p->posted_ns = 0;
-	p->sample(p, now - posted);
+	p->sample(p, ns);
 }
 
 static void on_done(struct source *s)
@@ -134,7 +192,8 @@ static const char *make_ready(struct probe *p)
 	if (strcmp(ibv_get_device_name(ctx->device), p->dev))
 		return "the route to it does not leave by the device";
 	p->chan = ibv_create_comp_channel(ctx);
-	p->cq = p->chan ? ibv_create_cq(ctx, 2, NULL, p->chan, 0) : NULL;
+	if (p->chan)
+		make_cq(p, ctx);
 	if (!p->cq)
 		return "cannot make a completion queue";
 	attr.send_cq = p->cq;
@@ -193,7 +252,8 @@ static void on_event(struct cm_user *user, const struct cm_event *e)
 		p->back_off = BACK_OFF_MIN;
 		p->told = NULL;
 		p->ready = true;
-		log_line("%s: peer %s: connected", p->dev, p->name);
+		log_line("%s: peer %s: connected%s", p->dev, p->name,
+			 p->stamped ? ", the device stamps completions" : "");
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		fail(p, "refused", 0);
@@ -221,7 +281,8 @@ void probe_send(struct probe *p, uint64_t now)
 	sge.lkey = p->mr->lkey;
 	wr.wr.rdma.remote_addr = p->addr;
 	wr.wr.rdma.rkey = p->rkey;
-	err = ibv_post_send(p->id->qp, &wr, &bad);
+	err = p->stamped && !read_clock(p->id->verbs, &p->posted_ticks) ? EIO :
+	      ibv_post_send(p->id->qp, &wr, &bad);
 	if (err) {
 		fail(p, "cannot post", err);
 		return;

@@ -25,6 +25,10 @@
  * @told: what was logged of the last try
  * @ready: messages can be sent
  * @cq: where they complete
+ * @stamped: the same, with the time by the clock of the device; NULL if it has none
+ * @clock_khz: of that
+ * @clock_mask: its bits
+ * @posted_ticks: @posted_ns by that
  * @chan: and tell so
  * @done: the channel as a source
  * @mr: what is sent
@@ -48,6 +52,10 @@ struct probe {
 	const char *told;
 	bool ready;
 	struct ibv_cq *cq;
+	struct ibv_cq_ex *stamped;
+	uint64_t clock_khz;
+	uint64_t clock_mask;
+	uint64_t posted_ticks;
 	struct ibv_comp_channel *chan;
 	struct source done;
 	struct ibv_mr *mr;
