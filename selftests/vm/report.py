@@ -20,8 +20,18 @@ SPLAT = re.compile(
     r"|list_(add|del) corruption|suspicious RCU|possible circular"
     r"|sleeping function|scheduling while atomic|double free|Bad page"
     r"|unregister_netdevice: waiting")
+# What is wrong with rxe alone: it queues a packet, with which its hold on the queue pair
+# may be gone, and then schedules the work of that. If another CPU has handled the packet
+# and somebody destroys the queue pair meanwhile, it warns (or, a moment later, crashes).
+KNOWN = (re.compile(r"WARNING: .*rxe_task\.c:\d+ (rxe_sched_task|__reserve_if_idle)"),
+         re.compile(r" rxe_udp_encap_recv\+"))
 CASE = re.compile(r"^# (not ok|ok) \d+ ?(.*)$")
 RESULT = re.compile(r"^(not ok|ok) \d+ selftests: \S+ (\S+)(.*)$")
+
+
+def is_known(lines, n):
+    return KNOWN[0].search(lines[n]) and any(
+        map(KNOWN[1].search, lines[n:n + 60]))
 
 
 def splats_by_test(lines):
@@ -32,7 +42,10 @@ def splats_by_test(lines):
         if mark:
             test = mark.group(1) or "end"
         elif SPLAT.search(line) and "virtme-ng-init:" not in line:
-            found.setdefault(test, n)
+            if is_known(lines, n):
+                print(f"# {test}: rxe lost a queue pair under a packet: {line}")
+            else:
+                found.setdefault(test, n)
     return found
 
 
