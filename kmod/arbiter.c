@@ -538,6 +538,15 @@ static void note_active(struct riso_arb *a, struct riso_group *g, u64 now)
 	g->active_ns = now;
 }
 
+/* Nothing more for so long as this takes at the pace of the device. */
+static void move_clock(struct riso_dev *rd, enum riso_dir dir, u64 ns, u64 now)
+{
+	struct riso_arb *a = &rd->arb[dir];
+
+	if (shaped(rd))
+		a->next = max(a->next, now - tick(rd)) + ns;
+}
+
 static void charge_group(struct riso_dev *rd, enum riso_dir dir,
 			 struct riso_group *g, u64 wire, u32 ops, bool debt,
 			 u64 now)
@@ -546,9 +555,6 @@ static void charge_group(struct riso_dev *rd, enum riso_dir dir,
 	struct riso_group_dir *gd = &g->dir[dir];
 	struct riso_arb *a = &rd->arb[dir];
 
-	if (shaped(rd))
-		a->next = max(a->next, now - tick(rd)) +
-			  cost_of(rd, wire, ops, riso_arb_pace(rd, dir));
 	if (!a->load)
 		a->slack = true;
 	if (!debt)
@@ -576,16 +582,54 @@ static u64 user_slice(const struct riso_dev *rd)
 	return max_t(u64, RISO_SLICE_NS, 2 * rd->chunk_ns);
 }
 
+/* As far back as it is looked at what processes have done. */
+static u64 watch_span(const struct riso_dev *rd)
+{
+	return max_t(u64, RISO_WATCH_NS, 2 * user_slice(rd));
+}
+
 /* What the rule of sparse groups has allowed since it was asked last. */
 static u64 sparse_since(const struct riso_dev *rd, struct riso_group_dir *gd,
 			u64 now)
 {
-	u64 since = min_t(u64, now - gd->slice_ns, RISO_WATCH_NS);
+	u64 since = min(now - gd->slice_ns, watch_span(rd));
 	u64 slices = div64_u64(since, user_slice(rd));
 
-	if (slices)
-		gd->slice_ns = now;
+	gd->slice_ns = now - since + slices * user_slice(rd);
 	return slices * chunk_wire(rd);
+}
+
+/*
+ * Debt is what processes say, and whoever says too much cannot be made to post less by
+ * it: that of all together moves the clock by half of the time at most, so that the
+ * others have their turns.
+ */
+static u64 debt_time(const struct riso_dev *rd, struct riso_arb *a, u64 ns, u64 now)
+{
+	u64 since = min(now - a->debt_ns, watch_span(rd));
+
+	ns = min(ns, since / 2);
+	a->debt_ns = now - since + 2 * ns;
+	return ns;
+}
+
+/* What it has posted without a grant, as far as the rule of sparse groups goes. */
+static void charge_debt(struct riso_user *u, enum riso_dir dir, u64 debt, u64 now)
+{
+	struct riso_share *ud = &u->dir[dir];
+	struct riso_dev *rd = u->rd;
+	u64 charged;
+
+	ud->owed += debt;
+	charged = min(ud->owed, sparse_since(rd, &u->group->dir[dir], now));
+	/* The present slice may have allowed it: it is charged when that has ended. */
+	ud->owed = min_t(u64, ud->owed - charged, chunk_wire(rd));
+	if (!charged)
+		return;
+	move_clock(rd, dir, debt_time(rd, &rd->arb[dir],
+				      cost_of(rd, charged, 0, riso_arb_pace(rd, dir)),
+				      now), now);
+	charge_group(rd, dir, u->group, charged, 0, true, now);
 }
 
 /* See what a process has done, and what it wants. */
@@ -597,9 +641,10 @@ static u64 read_user(struct riso_user *u, enum riso_dir dir, u64 now)
 	need = riso_grant_read(u, dir, now, &posted, &debt);
 	update_user_load(u, dir);
 	u->group->bytes[dir] += posted;
-	debt = min(debt, sparse_since(rd, &u->group->dir[dir], now));
-	if (debt)
-		charge_group(rd, dir, u->group, debt, 0, true, now);
+	/* Without a queue pair to post to it has posted nothing. */
+	if (!READ_ONCE(u->group->shims))
+		return 0;
+	charge_debt(u, dir, debt, now);
 	if (posted && u->mode == RISO_USER_OPEN) {
 		u->group->used_ns += cost_of(rd, posted, 0, rd->cfg.max_rate);
 		note_active(&rd->arb[dir], u->group, now);
@@ -631,7 +676,7 @@ static void look_at(struct riso_user *u, bool calls, u64 now)
 	int dir;
 
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		if (read_user(u, dir, now) && READ_ONCE(u->group->shims) &&
+		if (read_user(u, dir, now) &&
 		    (calls || !u->dir[dir].behind))
 			ask(u, dir, true);
 }
@@ -723,6 +768,7 @@ static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
 	}
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
 	riso_grant_give(u, dir, bytes, begin + RISO_GRANT_NS, now);
+	move_clock(rd, dir, cost_of(rd, bytes, 0, riso_arb_pace(rd, dir)), now);
 	charge_group(rd, dir, u->group, bytes, 0, false, now);
 	update_user_load(u, dir);
 	trace_user_grant(u, dir, bytes);
@@ -783,6 +829,8 @@ void riso_arb_ask(struct riso_user *u)
 int riso_arb_join(struct riso_user *u)
 {
 	struct riso_dev *rd = u->rd;
+	u64 now = ktime_get_ns();
+	int dir;
 
 	if (rd->state == RISO_STATE_GONE)
 		return -ENODEV;
@@ -792,6 +840,8 @@ int riso_arb_join(struct riso_user *u)
 		return -EUSERS;
 	rd->num_users++;
 	u->group->user = u;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		u->group->dir[dir].slice_ns = now;
 	list_add_tail(&u->list, &rd->users);
 	riso_arb_pace_users(rd);
 	return 0;
@@ -943,6 +993,7 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	struct riso_group_dir *gd = &f->group->dir[t->dir];
 	u32 ops = f->q.num;
 
+	move_clock(rd, t->dir, cost_of(rd, wire, ops, riso_arb_pace(rd, t->dir)), now);
 	charge_group(rd, t->dir, f->group, wire, ops, t->qt.debt, now);
 	gd->turn += wire;
 	gd->turn_ops += ops;

@@ -125,6 +125,7 @@ struct riso_group_info {
  * @tree: groups with something to post, by vtime
  * @vnow: vtime at which the last group was served
  * @next: device clock, the time up to which the device has work (ns)
+ * @debt_ns: up to when the clock was moved for what processes posted without grants
  * @load: bytes that may stand in the device, of all flows
  * @busy: flows with bytes in flight
  * @last: group served last
@@ -148,6 +149,7 @@ struct riso_arb {
 	struct rb_root_cached tree;
 	u64 vnow;
 	u64 next;
+	u64 debt_ns;
 	u64 load;
 	unsigned int busy;
 	const struct riso_group *last;

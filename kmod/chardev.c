@@ -299,7 +299,10 @@ static int wait(struct file_state *fs, const void __user *arg)
 						 ns_to_ktime((u64)w.timeout_us *
 							     NSEC_PER_USEC));
 	atomic_set(&fs->waits, 0);
-	return ret == -ETIME ? 0 : ret;
+	if (ret == -ETIME)
+		return 0;
+	/* Begun anew by the kernel it would wait for the whole time again. */
+	return ret == -ERESTARTSYS ? -EINTR : ret;
 }
 
 static long chardev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

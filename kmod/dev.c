@@ -14,8 +14,8 @@
  * Settings are the operator's own, or lent for a while by an agent that steers
  * them; when nobody renews the lease, the operator's are in force again.
  *
- * control serialises changes of state and settings; it is outside &riso_dev.mutex,
- * which is outside &riso_dev.lock. devs_lock protects the table alone.
+ * &riso_dev.control serialises changes of state and settings of a device; it is outside
+ * &riso_dev.mutex, which is outside &riso_dev.lock. devs_lock protects the table alone.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -37,9 +37,10 @@ enum {
 	RISO_CHUNK_DEFAULT = 4096,
 	RISO_DRAIN_POLL_MS = 10,
 	RISO_REMOVE_MS = 5000,
+	/* More events of faults in a second would leave no room for others. */
+	RISO_FAULT_BURST = 100,
 };
 
-static DEFINE_MUTEX(control);
 static DEFINE_MUTEX(devs_lock);
 static DEFINE_XARRAY(devs);
 struct workqueue_struct *riso_wq;
@@ -192,9 +193,9 @@ static void unhook(struct riso_dev *rd)
  */
 static void bury(struct riso_dev *rd)
 {
-	mutex_lock(&control);
+	mutex_lock(&rd->control);
 	set_state(rd, RISO_STATE_GONE);
-	mutex_unlock(&control);
+	mutex_unlock(&rd->control);
 	riso_nl_dev_event(rd);
 	mutex_lock(&devs_lock);
 	xa_erase(&devs, rd->index);
@@ -213,12 +214,12 @@ static void finish(struct riso_dev *rd)
 	mutex_lock(&rd->mutex);
 	riso_flow_bare_all(rd);
 	mutex_unlock(&rd->mutex);
-	mutex_lock(&control);
+	mutex_lock(&rd->control);
 	removing = rd->removing;
 	orphan = rd->orphan;
 	set_state(rd, removing ? RISO_STATE_GONE : RISO_STATE_IDLE);
 	complete_all(&rd->drained);
-	mutex_unlock(&control);
+	mutex_unlock(&rd->control);
 	if (!removing)
 		riso_nl_dev_event(rd);
 	if (orphan) {
@@ -454,7 +455,7 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 	struct riso_cfg cfg;
 	int err;
 
-	mutex_lock(&control);
+	mutex_lock(&rd->control);
 	cfg = rd->own;
 	err = merge_cfg(&cfg, chg, extack);
 	if (!err && (chg->mask & RISO_SET_MODE))
@@ -463,7 +464,7 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		put_in_force(rd, &cfg, &nobody, 0);
 	if (!err && (chg->mask & RISO_SET_HISTOGRAM))
 		riso_observe_update(rd);
-	mutex_unlock(&control);
+	mutex_unlock(&rd->control);
 	return err;
 }
 
@@ -490,7 +491,7 @@ int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
 		NL_SET_ERR_MSG(extack, "lease is 1 ms to 1 hour");
 		return -ERANGE;
 	}
-	mutex_lock(&control);
+	mutex_lock(&rd->control);
 	if (rd->removing) {
 		NL_SET_ERR_MSG(extack, "the device is being removed");
 		err = -ENODEV;
@@ -516,7 +517,7 @@ int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
 	mod_delayed_work(riso_wq, &rd->lease,
 			 nsecs_to_jiffies(chg->lease_ns) + 2);
 unlock:
-	mutex_unlock(&control);
+	mutex_unlock(&rd->control);
 	return err;
 }
 
@@ -527,13 +528,13 @@ static void lease_expired(struct work_struct *work)
 					   struct riso_dev, lease);
 	bool over;
 
-	mutex_lock(&control);
+	mutex_lock(&rd->control);
 	over = rd->lease_end && rd->lease_end <= ktime_get_ns();
 	if (over) {
 		put_in_force(rd, &rd->own, &nobody, 0);
 		trace_budget_expire(rd);
 	}
-	mutex_unlock(&control);
+	mutex_unlock(&rd->control);
 	if (over)
 		riso_nl_budget_event(rd);
 }
@@ -600,6 +601,10 @@ static int add_one(struct ib_device *ibdev)
 	rd->index = ibdev->index;
 	kref_init(&rd->ref);
 	mutex_init(&rd->mutex);
+	mutex_init(&rd->control);
+	ratelimit_state_init(&rd->faults, HZ, RISO_FAULT_BURST);
+	/* Of those that are left out nothing is printed. */
+	ratelimit_set_flags(&rd->faults, RATELIMIT_MSG_ON_RELEASE);
 	spin_lock_init(&rd->lock);
 	hash_init(rd->qps);
 	hash_init(rd->cqs);
@@ -660,21 +665,21 @@ static void remove_one(struct ib_device *ibdev, void *data)
 
 	/* Now, as an orphan outlives its ib_device; and not under control: stores take it. */
 	riso_sysfs_remove(rd);
-	mutex_lock(&control);
+	mutex_lock(&rd->control);
 	rd->removing = true;
 	if (rd->state == RISO_STATE_OBSERVE || rd->state == RISO_STATE_ENFORCE)
 		stop(rd);
 	draining = rd->state == RISO_STATE_DRAINING;
-	mutex_unlock(&control);
+	mutex_unlock(&rd->control);
 	cancel_delayed_work_sync(&rd->lease);
 	if (draining) {
 		wait_for_completion_timeout(&rd->drained,
 					    msecs_to_jiffies(RISO_REMOVE_MS));
-		mutex_lock(&control);
+		mutex_lock(&rd->control);
 		/* Its owners go after us: the hooks stay until they have. */
 		rd->orphan = rd->state == RISO_STATE_DRAINING;
 		draining = rd->orphan;
-		mutex_unlock(&control);
+		mutex_unlock(&rd->control);
 	}
 	if (draining)
 		return;

@@ -10,6 +10,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/ratelimit_types.h>
 #include <linux/percpu.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -140,23 +141,25 @@ struct riso_change {
  * @ibdev: the device
  * @orig: its operations as they were before any hook
  * @observed: counters and histograms of observe mode
- * @observing: posts are counted, under the control mutex
+ * @observing: posts are counted, under @control
  * @timing: completions are looked at for it, likewise
  * @qps: flows by QP, read under RCU, written under @mutex
  * @cqs: shadows of kernel CQs by CQ, likewise
  * @ref: holders of a pointer to this
  * @index: of @ibdev
  * @mutex: flows, groups, CQ shadows and their life; taken by hooks that may sleep
- * @state: written under the control mutex of dev.c
+ * @control: changes of state and settings, outside @mutex; dev.c alone takes it
+ * @state: written under @control
  * @qpns: flows by QP number, under @mutex
  * @groups: under @mutex
  * @last_group: id given last, likewise
- * @lease: ends what @lease_end says, under the control mutex
+ * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
  * @drained: when it has
- * @removing: the ib_device is going, under the control mutex
+ * @removing: the ib_device is going, under @control
  * @orphan: it has gone, its owners have not, likewise
  * @buried: QPs and CQs may be gone without notice, under @mutex
+ * @faults: how often listeners are told of these
  * @told_latency: listeners know that there are latency flows, under @mutex
  * @reaped: completions taken on behalf of ULPs
  * @lock: all below, queues and slots; never held over a call of the provider that
@@ -164,7 +167,7 @@ struct riso_change {
  * @cfg: settings in force
  * @own: the operator's, in force when nothing is lent
  * @lease_end: until when something is, ns, or 0
- * @steer: the agent that lends it, written under the control mutex
+ * @steer: the agent that lends it, written under @control
  * @stats: counters
  * @held: work requests in the queues
  * @latency_flows: latency flows in RTS
@@ -204,6 +207,7 @@ struct riso_dev {
 	struct kref ref;
 	u32 index;
 	struct mutex mutex;	/* see above */
+	struct mutex control;	/* see above */
 	enum riso_state state;
 	struct xarray qpns;
 	struct list_head groups;
@@ -214,6 +218,7 @@ struct riso_dev {
 	bool removing;
 	bool orphan;
 	bool buried;
+	struct ratelimit_state faults;
 	bool told_latency;
 	atomic_long_t reaped;
 

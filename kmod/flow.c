@@ -331,7 +331,7 @@ static void tell_news(struct riso_flow *f)
 	tell(f, RISO_FLOW_NEWS);
 }
 
-/* Of each kind once, so that nobody can make much noise. */
+/* Of each kind once, and of many groups not all, so that nobody can make much noise. */
 static void tell_faults(struct riso_dev *rd, struct riso_group *g)
 {
 	unsigned long faults = READ_ONCE(g->faults) & ~g->told_faults;
@@ -341,7 +341,8 @@ static void tell_faults(struct riso_dev *rd, struct riso_group *g)
 		riso_arb_group_info(rd, g, &info);
 		info.fault = __ffs(faults);
 		g->told_faults |= BIT(info.fault);
-		riso_nl_fault_event(rd, &info);
+		if (__ratelimit(&rd->faults))
+			riso_nl_fault_event(rd, &info);
 	}
 }
 

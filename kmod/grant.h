@@ -24,6 +24,7 @@ struct riso_group;
  * @posted: &riso_udir.posted as read last
  * @done: &riso_udir.done likewise
  * @debt: &riso_udir.debt likewise
+ * @owed: debt that is not charged yet
  * @out: cost bytes that it may still have in the device, or put there
  * @load: its part of riso_arb.load
  * @lately: cost bytes granted since @since_ns
@@ -39,6 +40,7 @@ struct riso_share {
 	u64 posted;
 	u64 done;
 	u64 debt;
+	u64 owed;
 	u64 out;
 	u64 load;
 	u64 lately;

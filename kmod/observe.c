@@ -258,7 +258,7 @@ void riso_observe_flow(struct riso_flow *f)
  * riso_observe_update - the state of a device, or whether it measures, has changed
  * @rd: the device
  *
- * Context: the control mutex.
+ * Context: &riso_dev.control.
  */
 void riso_observe_update(struct riso_dev *rd)
 {

@@ -8,7 +8,7 @@
  *
  * Files are read and written in process context. sysfs holds a reference to a file
  * while one of the functions below runs for it, and that is outside of all our
- * locks: a store takes the control mutex of dev.c inside, and the group is removed,
+ * locks: a store takes &riso_dev.control inside, and the group is removed,
  * which waits for those that run, with none of our locks held. So a device that
  * still has its files has its &struct riso_dev, too.
  */

@@ -570,6 +570,86 @@ static bool boasting(void)
 	return has_half_beside(boaster, "counters");
 }
 
+/* Says again and again that it has posted a lot, without a queue pair. */
+static int stranger(struct share *unused)
+{
+	(void)unused;
+	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
+		int fd = open_file(), dir;
+		struct riso_upage *u;
+
+		if (fd < 0 || attach(fd, device, RISO_USER_VERSION))
+			return 1;
+		u = map(fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, RISO_USER_UPAGE);
+		if (u == MAP_FAILED)
+			return 1;
+		for (dir = 0; dir < RISO_USER_DIRS; dir++) {
+			u->dir[dir].posted = 4ull << 30;
+			u->dir[dir].debt = 4ull << 30;
+		}
+		munmap(u, page);
+		close(fd);
+	}
+	return 0;
+}
+
+/* Says the same with one, and is believed as far as the rule for debt allows. */
+static int claimant(struct share *unused)
+{
+	struct share s = join();
+
+	(void)unused;
+	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
+		s.u->dir[0].posted += 1ull << 30;
+		s.u->dir[0].debt += 1ull << 30;
+		wait_for(&s, 0);
+		usleep(100);
+	}
+	return 0;
+}
+
+/* Is a @part of what it is given alone left beside three such processes? */
+static bool keeps_beside(int (*fn)(struct share *), unsigned int part)
+{
+	struct share s = join();
+	__u64 alone, beside;
+	bool ok = true;
+	pid_t pid[3];
+	unsigned int i;
+	int status;
+
+	take(&s, 200000000, true);
+	alone = take(&s, 1500000000, true);
+	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(fn(NULL));
+	}
+	usleep(500000);
+	beside = take(&s, 1500000000, true);
+	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		waitpid(pid[i], &status, 0);
+		ok = ok && !status;
+	}
+	ksft_print_msg("%llu bytes alone, %llu beside them\n", (unsigned long long)alone,
+		       (unsigned long long)beside);
+	leave(&s);
+	return ok && beside * part >= alone;
+}
+
+static bool strangers(void)
+{
+	return keeps_beside(stranger, 3);
+}
+
+/* Of the half that debt leaves, each has its share, and they have had theirs. */
+static bool claiming(void)
+{
+	return keeps_beside(claimant, 6);
+}
+
 /* It takes a grant that was never given. */
 static int thief(struct share *unused)
 {
@@ -706,6 +786,8 @@ static const struct {
 	{ "waiting", waiting },
 	{ "a liar", lying },
 	{ "a boaster", boasting },
+	{ "three without queue pairs that boast", strangers },
+	{ "three that claim as much as they can", claiming },
 	{ "a thief", stealing },
 	{ "a hoarder", hoarding },
 	{ "one that is stopped", stopping },
