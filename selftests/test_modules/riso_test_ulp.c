@@ -44,6 +44,8 @@
 #define RT_BASE		(SZ_64K + 9)
 /* between the pieces of a scattered local buffer */
 #define RT_GAP		17
+/* After that no packet is on its way any more. */
+#define RT_ON_THE_WIRE_MS 50
 #define RT_MAX_SGE	32
 #define RT_MAX_QPS	8
 #define RT_MAX_LANES	32
@@ -1721,9 +1723,12 @@ static void rt_finish(struct rt_ctx *ctx)
 		rt_drain(ctx, &ctx->qa[i]);
 		rt_drain(ctx, &ctx->qb[i]);
 	}
-	for (i = 0; i < ctx->conf.pairs; i++) {
-		rt_silence(ctx, &ctx->qa[i]);
+	/* The other end keeps its error, which listeners are told when it goes. */
+	for (i = 0; i < ctx->conf.pairs; i++)
 		rt_silence(ctx, &ctx->qb[i]);
+	msleep(RT_ON_THE_WIRE_MS);
+	synchronize_rcu_expedited();
+	for (i = 0; i < ctx->conf.pairs; i++) {
 		rt_destroy_qp(ctx, &ctx->qa[i]);
 		rt_destroy_qp(ctx, &ctx->qb[i]);
 	}
@@ -2410,8 +2415,8 @@ static int rt_case_destroy(struct rt_ctx *ctx)
 	      rt_silence(ctx, &ctx->qb[0]);
 	if (err)
 		return err;
-	/* the answers that are on the wire */
-	msleep(100);
+	msleep(RT_ON_THE_WIRE_MS);
+	synchronize_rcu_expedited();
 	rt_destroy_qp(ctx, &ctx->qa[0]);
 	return 0;
 }
