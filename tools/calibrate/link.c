@@ -45,7 +45,7 @@ static void find_source(const struct link *l, union conf_addr *src)
 
 	if (!cm_device(l->dev))
 		die("dev %s: no RDMA device of this name can be opened here", l->dev);
-	if (!cm_source(l->dev, family, src))
+	if (!cm_source(l->dev, &l->peer, src))
 		die("dev %s has no address of the kind of peer %s, %s", l->dev, l->name,
 		    family == AF_INET ? "IPv4" : "IPv6");
 }

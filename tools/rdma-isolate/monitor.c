@@ -97,8 +97,10 @@ static void on_event(uint8_t cmd, const struct nlmsghdr *nlh, void *data)
 
 static int monitor_show(struct call *call)
 {
-	if (!nl_subscribe(call->nl))
-		nl_listen(call->nl, on_event, call);
+	int err = nl_subscribe(call->nl);
+
+	while (err >= 0 && !ferror(call->out->file))
+		err = nl_events(call->nl, on_event, call);
 	return CMD_REFUSED;
 }
 

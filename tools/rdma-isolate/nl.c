@@ -444,13 +444,3 @@ int nl_events(struct nl *nl, nl_event_fn event, void *data)
 	}
 	return 0;
 }
-
-int nl_listen(struct nl *nl, nl_event_fn event, void *data)
-{
-	int err;
-
-	do
-		err = nl_events(nl, event, data);
-	while (err >= 0);
-	return err;
-}

@@ -124,16 +124,6 @@ int nl_fd(const struct nl *nl);
 int nl_events(struct nl *nl, nl_event_fn event, void *data);
 
 /**
- * nl_listen - hear events until there is an error
- * @nl: a socket of nl_subscribe()
- * @event: called for each
- * @data: for @event
- *
- * Return: a negative errno, after telling what is wrong.
- */
-int nl_listen(struct nl *nl, nl_event_fn event, void *data);
-
-/**
  * nl_event_attrs - call a reply function with the attributes of an event
  * @nlh: the event
  * @set: its attributes

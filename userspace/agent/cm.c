@@ -8,7 +8,9 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cm.h"
 #include "loop.h"
@@ -72,44 +74,99 @@ struct rdma_cm_id *cm_id(struct cm_user *user)
 	return rdma_create_id(channel, &id, user, RDMA_PS_TCP) ? NULL : id;
 }
 
+/* libibverbs goes on calling a device what it was called when it was first seen. */
+bool cm_is_called(struct ibv_context *ctx, const char *name)
+{
+	char path[sizeof("/sys/class/infiniband_verbs//ibdev") + IBV_SYSFS_NAME_MAX];
+	char is[IBV_SYSFS_NAME_MAX + 1] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s/ibdev",
+		 ctx->device->dev_name);
+	file = fopen(path, "re");
+	if (!file)
+		return !strcmp(ibv_get_device_name(ctx->device), name);
+	if (fgets(is, sizeof(is), file))
+		is[strcspn(is, "\n")] = 0;
+	fclose(file);
+	return !strcmp(is, name);
+}
+
 struct ibv_context *cm_device(const char *name)
 {
 	struct ibv_context **list = rdma_get_devices(NULL), *found = NULL;
 	int i;
 
-	for (i = 0; list && list[i] && !found; i++)
-		if (!strcmp(ibv_get_device_name(list[i]->device), name))
+	/* Without a device there is no list, and none that could be freed. */
+	if (!list)
+		return NULL;
+	for (i = 0; list[i] && !found; i++)
+		if (cm_is_called(list[i], name))
 			found = list[i];
 	rdma_free_devices(list);
 	return found;
 }
 
-/* The table is as large as that of any device: none can be had of a larger one. */
-bool cm_source(const char *dev, sa_family_t family, union conf_addr *src)
+/* The address from which the host would send to @dst */
+static bool by_route(const union conf_addr *dst, union conf_addr *src)
+{
+	int fd = socket(dst->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*src);
+	bool found;
+
+	found = fd >= 0 && !connect(fd, &dst->sa, sizeof(*dst)) &&
+		!getsockname(fd, &src->sa, &len);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static bool is_of(const struct ibv_gid_entry *gid, sa_family_t family,
+		  union conf_addr *addr)
 {
 	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
+	bool is_v4 = !memcmp(gid->gid.raw, v4, sizeof(v4));
+
+	memset(addr, 0, sizeof(*addr));
+	addr->sa.sa_family = family;
+	if (family == AF_INET)
+		memcpy(&addr->v4.sin_addr, gid->gid.raw + sizeof(v4), 4);
+	else
+		memcpy(&addr->v6.sin6_addr, gid->gid.raw, 16);
+	/* A link-local one says nothing of the link. */
+	return family == AF_INET ? is_v4 : !is_v4 && gid->gid.raw[0] != 0xfe;
+}
+
+static bool is_same(const union conf_addr *a, const union conf_addr *b)
+{
+	if (a->sa.sa_family == AF_INET)
+		return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+	return !memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof(a->v6.sin6_addr));
+}
+
+/* The table is as large as that of any device: none can be had of a larger one. */
+bool cm_source(const char *dev, const union conf_addr *dst, union conf_addr *src)
+{
 	static struct ibv_gid_entry gids[GIDS];
 	struct ibv_context *ctx = cm_device(dev);
 	ssize_t n = ctx ? ibv_query_gid_table(ctx, gids, GIDS, 0) : 0;
+	union conf_addr route, addr;
+	bool has_route = by_route(dst, &route);
+	bool found = false;
 	ssize_t i;
 
-	memset(src, 0, sizeof(*src));
-	src->sa.sa_family = family;
 	for (i = 0; i < n; i++) {
-		const uint8_t *raw = gids[i].gid.raw;
-		bool is_v4 = !memcmp(raw, v4, sizeof(v4));
-
-		if (family == AF_INET && is_v4) {
-			memcpy(&src->v4.sin_addr, raw + sizeof(v4), 4);
-			return true;
-		}
-		/* A link-local one says nothing of the link. */
-		if (family == AF_INET6 && !is_v4 && raw[0] != 0xfe) {
-			memcpy(&src->v6.sin6_addr, raw, 16);
-			return true;
+		if (!is_of(&gids[i], dst->sa.sa_family, &addr))
+			continue;
+		if (!found)
+			*src = addr;
+		found = true;
+		if (has_route && is_same(&addr, &route)) {
+			*src = addr;
+			break;
 		}
 	}
-	return false;
+	return found;
 }
 
 void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey)

@@ -70,8 +70,13 @@ int cm_open(void);
 void cm_close(void);
 struct rdma_cm_id *cm_id(struct cm_user *user);
 struct ibv_context *cm_device(const char *name);
-/* An address of the device, so that a route leaves by it; false if it has none */
-bool cm_source(const char *dev, sa_family_t family, union conf_addr *src);
+/* Is this its name now? */
+bool cm_is_called(struct ibv_context *ctx, const char *name);
+/*
+ * An address of the device to reach @dst from, that of the route to there if it is one;
+ * false if it has none of this kind
+ */
+bool cm_source(const char *dev, const union conf_addr *dst, union conf_addr *src);
 void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey);
 /* What has happened, without what belongs to librdmacm */
 void cm_hear(struct cm_event *e, const struct rdma_cm_event *got);

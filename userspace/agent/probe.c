@@ -60,7 +60,7 @@ static void try(struct probe *p)
 {
 	union conf_addr src;
 
-	if (!cm_source(p->dev, p->peer.sa.sa_family, &src)) {
+	if (!cm_source(p->dev, &p->peer, &src)) {
 		fail(p, "the device has no address of this kind", 0);
 		return;
 	}
@@ -189,7 +189,7 @@ static const char *make_ready(struct probe *p)
 	};
 	struct ibv_context *ctx = p->id->verbs;
 
-	if (strcmp(ibv_get_device_name(ctx->device), p->dev))
+	if (!cm_is_called(ctx, p->dev))
 		return "the route to it does not leave by the device";
 	p->chan = ibv_create_comp_channel(ctx);
 	if (p->chan)

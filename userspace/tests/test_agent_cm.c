@@ -157,11 +157,15 @@ struct rdma_cm_id *cm_id(struct cm_user *user)
 	return id;
 }
 
-bool cm_source(const char *dev, sa_family_t family, union conf_addr *src)
+bool cm_is_called(struct ibv_context *ctx, const char *name)
+{
+	return !strcmp(ctx->device->name, name);
+}
+
+bool cm_source(const char *dev, const union conf_addr *dst, union conf_addr *src)
 {
 	assert_string_equal(dev, device.name);
-	memset(src, 0, sizeof(*src));
-	src->sa.sa_family = family;
+	*src = *dst;
 	return !fake.no_address;
 }
 
@@ -270,11 +274,6 @@ const char *rdma_event_str(enum rdma_cm_event_type type)
 }
 
 /* --- libibverbs --- */
-
-const char *ibv_get_device_name(struct ibv_device *dev)
-{
-	return dev->name;
-}
 
 const char *ibv_wc_status_str(enum ibv_wc_status status)
 {
