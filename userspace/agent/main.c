@@ -151,6 +151,9 @@ static void tell_status(void)
 	notify_status(text);
 }
 
+/* How often to look for devices although nobody has told of any */
+#define LOOK_NS (10 * SEC)
+
 static struct source alone = { .fd = -1 };
 
 /* See which devices there are, and how they are; again soon if there are none. */
@@ -174,14 +177,13 @@ static void look(void)
 			forget(d);
 	}
 	tell_status();
-	if (LIST_EMPTY(&devices))
-		timer_set(&alone, now_ns() + SEC);
+	timer_set(&alone, now_ns() + (LIST_EMPTY(&devices) ? SEC : LOOK_NS));
 }
 
-/* Nobody tells that the module has gone. */
+/* Nobody tells that the module has gone, which may have come back as another family. */
 static void on_alone(struct source *s)
 {
-	if (timer_fired(s) && LIST_EMPTY(&devices))
+	if (timer_fired(s))
 		look();
 }
 
@@ -308,7 +310,8 @@ static const char *start(void)
 	if (timer_open(&alone, on_alone) || notify_open())
 		return "no timer";
 	if (cm_open())
-		return "no connection manager, is rdma_ucm loaded";
+		return errno == ENODEV ? "no RDMA device yet" :
+					 "no connection manager, is rdma_ucm loaded";
 	addr.v4.sin_port = htons(conf.port);
 	return serve_open(&addr) ? "cannot listen" : NULL;
 }

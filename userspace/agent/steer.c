@@ -6,7 +6,8 @@
  * Owns the timer that paces both. Without latency flows it fires just often enough to
  * renew the lease, and nothing is measured. What the module says of the device is
  * asked for anew several times a second and when it tells of a change; nothing else is
- * remembered of it, so an agent that is started again goes on where it is.
+ * remembered of it, so an agent that is started again goes on where it is: with the
+ * SafeUtil and the target of the one before, as long as the lease of that holds.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 /* How often the module is asked, and the controller, while there are latency flows */
 #define ASK_NS (100 * MS)
 #define STEP_NS (10 * MS)
+/* How long it takes to connect. It has no peer only when that is over. */
+#define CONNECT_NS SEC
 
 enum {
 	/* Samples that say something, if the short window has as many. */
@@ -53,6 +56,8 @@ struct peer {
  * @enough: samples that say something
  * @peers: whom it measures with
  * @num_peers: how many
+ * @opened_ns: since when there is this
+ * @known: the module has told of the device
  * @enforced: the module manages the device, and lets an agent steer it
  * @target99: the operator's, or RDMA_ISOLATE_AUTO
  * @unloaded99: seen while nothing else was sent, 0 if never
@@ -82,6 +87,8 @@ struct steer {
 	uint32_t enough;
 	struct peer peers[CONF_PEERS_MAX];
 	unsigned int num_peers;
+	uint64_t opened_ns;
+	bool known;
 	bool enforced;
 	uint32_t target99;
 	uint64_t unloaded99;
@@ -115,6 +122,18 @@ static void on_dev(const struct nlattr * const *attrs, const struct nlmsghdr *nl
 	st->aimd.max_rate = nl_number(attrs, RDMA_ISOLATE_A_DEV_MAX_RATE, set);
 	st->own_util = nl_number(attrs, RDMA_ISOLATE_A_DEV_SAFE_UTIL, set);
 	st->target99 = nl_number(attrs, RDMA_ISOLATE_A_DEV_TARGET99_NS, set);
+	if (!st->known)
+		aimd_init(&st->state, &st->aimd);
+	st->known = true;
+}
+
+/* Another agent before this one has lent that: go on from there. */
+static void take_over(struct steer *st, uint64_t safe_util, uint64_t target99)
+{
+	aimd_resume(&st->state, safe_util);
+	/* It may never be without bulk from now on. */
+	if (st->target99 == RDMA_ISOLATE_AUTO && !st->unloaded99)
+		st->unloaded99 = target99 / AIMD_TARGET_TIMES;
 }
 
 static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
@@ -127,10 +146,9 @@ static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr 
 	/* It has run out, or the operator has set something. */
 	if (!nl_number(attrs, RDMA_ISOLATE_A_BUDGET_AGENT_PID, set))
 		st->lent_ns = 0;
-	/* Another one before this has lent that: go on from there. */
 	else if (!st->lent_ns)
-		st->state.safe_util =
-			nl_number(attrs, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, set);
+		take_over(st, nl_number(attrs, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, set),
+			  nl_number(attrs, RDMA_ISOLATE_A_BUDGET_TARGET99_NS, set));
 	st->groups[RISO_CLASS_LATENCY] =
 		nl_number(attrs, RDMA_ISOLATE_A_BUDGET_LATENCY_GROUPS, set);
 	st->groups[RISO_CLASS_THROUGHPUT] =
@@ -319,7 +337,8 @@ static void step(struct steer *st, uint64_t now)
 	in.have_samples = measured(st, now, &in);
 	find_target(st, &in);
 	if (in.l && !has_peer(st, now)) {
-		lend(st, st->own_util, RISO_CTRL_STATE_NO_PEER, 0, now);
+		if (now - st->opened_ns >= CONNECT_NS)
+			lend(st, st->own_util, RISO_CTRL_STATE_NO_PEER, 0, now);
 		return;
 	}
 	if (!st->aimd.target99_ns) {
@@ -431,6 +450,8 @@ static bool open_peer(struct steer *st, const union conf_addr *addr)
 {
 	struct peer *p = &st->peers[st->num_peers++];
 
+	p->probe.retry.fd = -1;
+	p->probe.done.fd = -1;
 	p->st = st;
 	p->probe.dev = st->dev->name;
 	p->probe.peer = *addr;
@@ -462,7 +483,7 @@ struct steer *steer_open(struct nl *nl, const struct conf *conf,
 	st->aimd.give_up = dev->unattainable == CONF_GIVE_UP;
 	st->aimd.stay = dev->not_local == CONF_STAY;
 	st->aimd.delta_ns = dev->delta_ns;
-	aimd_init(&st->state, &st->aimd);
+	st->opened_ns = now_ns();
 	st->tick.fd = -1;
 	if (percentile_init(&st->late, conf->short_window) ||
 	    timer_open(&st->tick, on_tick))

@@ -58,6 +58,14 @@ void aimd_init(struct aimd_state *s, const struct aimd_params *p)
 	restart(s, p);
 }
 
+void aimd_resume(struct aimd_state *s, uint64_t safe_util)
+{
+	s->safe_util = safe_util;
+	/* As if it had just come down to there, so that it goes up by small steps. */
+	s->missed = safe_util;
+	s->mode = AIMD_TRACKING;
+}
+
 uint64_t aimd_floor(const struct aimd_params *p, const struct aimd_input *in)
 {
 	uint64_t bt = (uint64_t)in->b + in->t, all = bt + in->l;

@@ -206,6 +206,9 @@ void aimd_defaults(struct aimd_params *p, uint64_t max_rate, uint64_t target99_n
 /* Begins in AIMD_OPEN, with SafeUtil at MaxRate. */
 void aimd_init(struct aimd_state *s, const struct aimd_params *p);
 
+/* Goes on from a SafeUtil that was found in force, in AIMD_TRACKING. */
+void aimd_resume(struct aimd_state *s, uint64_t safe_util);
+
 /* (B+T)/(L+B+T) x MaxRate, rounded down but at least 1; MaxRate without any group */
 uint64_t aimd_floor(const struct aimd_params *p, const struct aimd_input *in);
 

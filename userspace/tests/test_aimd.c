@@ -745,10 +745,35 @@ static void unattainable(void **state)
 	}
 }
 
+/* An agent that is started again stays where the one before was. */
+static void resumes(void **state)
+{
+	uint64_t found = MAX_RATE / 10 * 6, before;
+	int i;
+
+	(void)state;
+	begin(AIMD_LAW_DEFAULT, 1, 1, 0);
+	aimd_resume(&aimd, found);
+	input.have_samples = false;
+	assert_int_equal(aimd_step(&aimd, &params, &input).safe_util, found);
+	assert_int_equal(aimd.mode, AIMD_TRACKING);
+	input.have_samples = true;
+	for (i = 0; i < 10; i++) {
+		before = aimd.safe_util;
+		input.now_ns += params.window_ns;
+		input.short95_ns = TARGET / 4;
+		input.short99_ns = TARGET / 2;
+		input.current99_ns = TARGET / 2;
+		aimd_step(&aimd, &params, &input);
+		assert_in_range(aimd.safe_util, before + 1, before + MAX_RATE / 50);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paper),
+		cmocka_unit_test(resumes),
 		cmocka_unit_test(floors),
 		cmocka_unit_test(once),
 		cmocka_unit_test(cuts),
