@@ -1662,17 +1662,21 @@ static void rt_drain(struct rt_ctx *ctx, struct rt_qp *qp)
 }
 
 /*
- * Nothing comes in for it any more. rxe queues a packet, with which its hold on the
+ * After this nothing comes in any more. rxe queues a packet, with which its hold on the
  * queue pair may be gone, and then still touches that: if another CPU has handled the
  * packet and the queue pair is destroyed meanwhile, the kernel crashes. To a queue pair
  * that was reset nothing is queued.
  */
-static int rt_silence(struct rt_ctx *ctx, struct rt_qp *qp)
+static void rt_silence(struct rt_ctx *ctx)
 {
-	int err = qp->qp ? rt_modify(ctx, qp, IB_QPS_RESET) : 0;
+	u32 i;
 
+	/* The other end keeps its error, which listeners are told when it goes. */
+	for (i = 0; i < ctx->conf.pairs; i++)
+		if (ctx->qb[i].qp)
+			rt_modify(ctx, &ctx->qb[i], IB_QPS_RESET);
+	msleep(RT_ON_THE_WIRE_MS);
 	synchronize_rcu_expedited();
-	return err;
 }
 
 static void rt_destroy_qp(struct rt_ctx *ctx, struct rt_qp *qp)
@@ -1723,11 +1727,7 @@ static void rt_finish(struct rt_ctx *ctx)
 		rt_drain(ctx, &ctx->qa[i]);
 		rt_drain(ctx, &ctx->qb[i]);
 	}
-	/* The other end keeps its error, which listeners are told when it goes. */
-	for (i = 0; i < ctx->conf.pairs; i++)
-		rt_silence(ctx, &ctx->qb[i]);
-	msleep(RT_ON_THE_WIRE_MS);
-	synchronize_rcu_expedited();
+	rt_silence(ctx);
 	for (i = 0; i < ctx->conf.pairs; i++) {
 		rt_destroy_qp(ctx, &ctx->qa[i]);
 		rt_destroy_qp(ctx, &ctx->qb[i]);
@@ -2376,8 +2376,7 @@ static int rt_case_reset(struct rt_ctx *ctx)
 	ctx->conf.pairs = 2;
 	err = rt_connect(ctx) ? : rt_post_many(ctx, 0) ? :
 	      rt_modify(ctx, qa, IB_QPS_RESET) ? :
-	      rt_modify(ctx, qb, IB_QPS_RESET) ? :
-	      rt_silence(ctx, &ctx->qb[0]);
+	      rt_modify(ctx, qb, IB_QPS_RESET);
 	if (err)
 		return err;
 	/*
@@ -2406,19 +2405,14 @@ static int rt_case_reset(struct rt_ctx *ctx)
 	       rt_post(qa->send, &op) ? : rt_wait_lane(qa->send);
 }
 
-/* Destroyed with messages waiting, and with some of which no answer will come. */
 static int rt_case_destroy(struct rt_ctx *ctx)
 {
 	int err;
 
-	err = rt_connect(ctx) ? : rt_post_many(ctx, 0) ? :
-	      rt_silence(ctx, &ctx->qb[0]);
-	if (err)
-		return err;
-	msleep(RT_ON_THE_WIRE_MS);
-	synchronize_rcu_expedited();
-	rt_destroy_qp(ctx, &ctx->qa[0]);
-	return 0;
+	err = rt_connect(ctx) ? : rt_post_many(ctx, 0);
+	if (!err)
+		rt_destroy_qp(ctx, &ctx->qa[0]);
+	return err;
 }
 
 /* The peer is reset in the middle: nobody acknowledges any more. */
@@ -2431,9 +2425,8 @@ static int rt_case_peergone(struct rt_ctx *ctx)
 	err = rt_connect(ctx) ? : rt_post_many(ctx, IB_WC_RETRY_EXC_ERR);
 	if (err)
 		return err;
-	err = rt_silence(ctx, &ctx->qb[0]);
 	rt_destroy_qp(ctx, &ctx->qb[0]);
-	return err ? : rt_wait_flush(ctx->qa[0].send);
+	return rt_wait_flush(ctx->qa[0].send);
 }
 
 /* A QP that is not ready to send refuses; one in error flushes. */
