@@ -362,11 +362,18 @@ top_in_text()
 # on_terminal KEYS WORD...: what the tool draws, when these keys are pressed in time
 on_terminal()
 {
-	local keys=$1
-	shift
-
-	{ sleep 3; printf %s "$keys"; } | python3 -c 'import os, pty, sys
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' rdma-isolate "$@"
+	python3 -c 'import os, pty, sys
+keys, seen = sys.argv[1].encode(), b""
+def read(fd):
+    global keys, seen
+    data = os.read(fd, 1024)
+    seen += data
+    if b" idle: " in seen and keys:
+        os.write(fd, keys)
+        keys = b""
+    return data
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[2:], read)))' \
+		"$1" rdma-isolate "${@:2}" </dev/null
 }
 
 # It draws, leaves on the key, and shows the cursor again.

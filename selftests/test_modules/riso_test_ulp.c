@@ -1662,19 +1662,12 @@ static void rt_drain(struct rt_ctx *ctx, struct rt_qp *qp)
 }
 
 /*
- * After this nothing comes in any more. rxe queues a packet, with which its hold on the
- * queue pair may be gone, and then still touches that: if another CPU has handled the
- * packet and the queue pair is destroyed meanwhile, the kernel crashes. To a queue pair
- * that was reset nothing is queued.
+ * Both ends are drained: soon nothing comes in any more. rxe queues a packet, with which
+ * its hold on the queue pair may be gone, and then still touches that: if another CPU
+ * has handled the packet and the queue pair is destroyed meanwhile, the kernel crashes.
  */
-static void rt_silence(struct rt_ctx *ctx)
+static void rt_silence(void)
 {
-	u32 i;
-
-	/* The other end keeps its error, which listeners are told when it goes. */
-	for (i = 0; i < ctx->conf.pairs; i++)
-		if (ctx->qb[i].qp)
-			rt_modify(ctx, &ctx->qb[i], IB_QPS_RESET);
 	msleep(RT_ON_THE_WIRE_MS);
 	synchronize_rcu_expedited();
 }
@@ -1727,7 +1720,7 @@ static void rt_finish(struct rt_ctx *ctx)
 		rt_drain(ctx, &ctx->qa[i]);
 		rt_drain(ctx, &ctx->qb[i]);
 	}
-	rt_silence(ctx);
+	rt_silence();
 	for (i = 0; i < ctx->conf.pairs; i++) {
 		rt_destroy_qp(ctx, &ctx->qa[i]);
 		rt_destroy_qp(ctx, &ctx->qb[i]);
