@@ -359,7 +359,7 @@ top_in_text()
 	return 1
 }
 
-# on_terminal KEYS WORD...: what the tool draws, when these keys are pressed in time
+# on_terminal KEYS WORD...: what the tool draws; the keys are pressed when it has
 on_terminal()
 {
 	python3 -c 'import os, pty, sys
