@@ -88,11 +88,13 @@ enum {
 	RISO_PATH_NS = NSEC_PER_MSEC,
 	/* What a process takes to wake up and to post, about. */
 	RISO_LEAD_NS = 40 * NSEC_PER_USEC,
-	/* No grant is for less, so that each is a turn. */
+	/* No grant is for less. */
 	RISO_GRANT_MIN = 256,
 	/* Processes whose pages one look at a full window reads again. */
 	RISO_USER_VISITS = 8,
 	RISO_USERS_MAX = 512,
+	/* Of these, the ones of one user, so that nobody takes all. */
+	RISO_PLACES_MAX = RISO_USERS_MAX / 2,
 	/* READ chunks never grow beyond this. */
 	RISO_READ_CHUNK_MAX = 1024 * 1024,
 	/* How long a measurement of path or device holds, and of the latter's rate. */
@@ -557,7 +559,8 @@ static void charge_group(struct riso_dev *rd, enum riso_dir dir,
 
 	if (!a->load)
 		a->slack = true;
-	if (!debt)
+	/* Debt is nobody's turn, but hurts nobody where there is none in line. */
+	if (!debt || !first_in_line(a))
 		a->vnow = max(a->vnow, gd->vtime);
 	set_vtime(a, gd, gd->vtime + cost * RISO_WEIGHT_DEFAULT / g->weight);
 	g->used_ns += cost;
@@ -573,7 +576,17 @@ static void update_user_load(struct riso_user *u, enum riso_dir dir)
 	u64 load = shaped(u->rd) ? 0 : min(ud->out, open_window(u->rd) / 2);
 
 	u->rd->arb[dir].load += load - ud->load;
+	u->rd->arb[dir].user_load += load - ud->load;
 	ud->load = load;
+}
+
+/* What processes have out is what they say: of the open window they fill half. */
+static u64 open_limit(const struct riso_dev *rd, enum riso_dir dir)
+{
+	u64 limit = open_window(rd);
+	u64 said = rd->arb[dir].user_load;
+
+	return limit + said - min(said, limit / 2);
 }
 
 /* In each of these a process may post a chunk as debt: half of the device at most. */
@@ -675,10 +688,12 @@ static void look_at(struct riso_user *u, bool calls, u64 now)
 {
 	int dir;
 
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		if (read_user(u, dir, now) &&
-		    (calls || !u->dir[dir].behind))
-			ask(u, dir, true);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		if (!read_user(u, dir, now) || (!calls && u->dir[dir].behind))
+			continue;
+		u->dir[dir].called |= calls;
+		ask(u, dir, true);
+	}
 }
 
 /* Some of them, in turn. */
@@ -714,6 +729,15 @@ static u64 quantum(const struct riso_dev *rd)
 	return max(chunk_wire(rd), bytes_in(RISO_TICK_NS, rd->cfg.safe_util));
 }
 
+/*
+ * No grant is for less than this. All that one run may give is a quantum then, so that
+ * it is the clock or the window that ends the run, for whoever asks for little as well.
+ */
+static u64 least_grant(const struct riso_dev *rd)
+{
+	return max_t(u64, RISO_GRANT_MIN, quantum(rd) / RISO_RUN_BATCHES);
+}
+
 /* Bytes leave the window when their process tells so. */
 static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes,
 			     u64 now)
@@ -735,16 +759,17 @@ static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
 		       struct riso_user *u, u64 now)
 {
 	u64 need = read_user(u, dir, now);
-	u64 bytes = clamp_t(u64, need, RISO_GRANT_MIN, quantum(rd));
+	u64 bytes = clamp(need, least_grant(rd), quantum(rd));
 	struct riso_arb *a = &rd->arb[dir];
 	u64 begin = now;
 
 	if (!rd->grants--) {
 		rd->grants = 0;
-		rd->want_ns = now;
+		rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS / 2);
 		return false;
 	}
-	if (!need) {
+	/* One that let a grant go by may be stopped, however long it stands in line. */
+	if (!need || (u->dir[dir].lapsed && !u->dir[dir].called)) {
 		ask(u, dir, false);
 		return true;
 	}
@@ -819,6 +844,17 @@ void riso_arb_ask(struct riso_user *u)
 		look_at(u, true, ktime_get_ns());
 }
 
+/* Processes of a user that take part. */
+static u32 places_of(const struct riso_dev *rd, uid_t uid)
+{
+	const struct riso_user *u;
+	u32 num = 0;
+
+	list_for_each_entry(u, &rd->users, list)
+		num += u->group->who.uid == uid;
+	return num;
+}
+
 /**
  * riso_arb_join - a process takes part from now on
  * @u: the process
@@ -836,7 +872,8 @@ int riso_arb_join(struct riso_user *u)
 		return -ENODEV;
 	if (u->group->user)
 		return -EBUSY;
-	if (rd->num_users == RISO_USERS_MAX)
+	if (rd->num_users == RISO_USERS_MAX ||
+	    places_of(rd, u->group->who.uid) == RISO_PLACES_MAX)
 		return -EUSERS;
 	rd->num_users++;
 	u->group->user = u;
@@ -868,6 +905,7 @@ void riso_arb_leave(struct riso_user *u)
 		read_user(u, dir, now);
 		ask(u, dir, false);
 		u->rd->arb[dir].load -= u->dir[dir].load;
+		u->rd->arb[dir].user_load -= u->dir[dir].load;
 	}
 	list_del_init(&u->list);
 	u->group->user = NULL;
@@ -920,13 +958,14 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		t->qt.chunk = chunk_of(t->f, dir);
 		limit = window(rd);
 	} else if (now < a->contested_ns) {
-		limit = open_window(rd);
+		limit = open_limit(rd, dir);
 	}
 	need = riso_queue_next(t->f, t->qt.chunk);
 	full = limit != U64_MAX && window_full(rd, dir, limit, need, now, &open);
 	/* It may be processes that fill it, which nobody has looked at for a while. */
 	if (full && !shaped(rd) && !list_empty(&rd->users)) {
 		read_users(rd, now);
+		limit = open_limit(rd, dir);
 		full = window_full(rd, dir, limit, need, now, &open);
 		open = min(open, now + RISO_REAP_MAX_NS);
 	}
@@ -1221,6 +1260,13 @@ static void learn_ceiling(struct riso_arb *a, u64 span, u64 now)
 	a->full_ns = 0;
 }
 
+/* What the device could deliver a while ago is not known of it now. */
+static void forget_ceiling(struct riso_arb *a, u64 now)
+{
+	if (now - a->ceiling_ns > RISO_CEILING_NS)
+		a->ceiling = U64_MAX;
+}
+
 /* The largest rates at which completions came, over some milliseconds. */
 static void measure_rate(struct riso_arb *a, u64 now)
 {
@@ -1237,8 +1283,7 @@ static void measure_rate(struct riso_arb *a, u64 now)
 			learn_ceiling(a, span, now);
 	}
 	a->slack = false;
-	if (a->ceiling != U64_MAX && now - a->ceiling_ns > RISO_CEILING_NS)
-		a->ceiling = U64_MAX;
+	forget_ceiling(a, now);
 	a->done = 0;
 	a->done_ns = now;
 	if (now - a->rate_ns > RISO_EPOCH_NS) {
@@ -1448,10 +1493,13 @@ static void watch(struct work_struct *work)
 	struct riso_flow *f;
 	u32 users;
 	u64 now;
+	int dir;
 
 	users = watch_users(rd);
 	spin_lock_irq(&rd->lock);
 	now = ktime_get_ns();
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		forget_ceiling(&rd->arb[dir], now);
 	riso_arb_pace_users(rd);
 	list_for_each_entry(f, &rd->managed, managed) {
 		if (!riso_queue_len(&f->q) || f->debt ||

@@ -126,7 +126,8 @@ struct riso_group_info {
  * @vnow: vtime at which the last group was served
  * @next: device clock, the time up to which the device has work (ns)
  * @debt_ns: up to when the clock was moved for what processes posted without grants
- * @load: bytes that may stand in the device, of all flows
+ * @load: bytes that may stand in the device, of all flows and processes
+ * @user_load: of these, what processes say
  * @busy: flows with bytes in flight
  * @last: group served last
  * @last_ns: when that was
@@ -151,6 +152,7 @@ struct riso_arb {
 	u64 next;
 	u64 debt_ns;
 	u64 load;
+	u64 user_load;
 	unsigned int busy;
 	const struct riso_group *last;
 	u64 last_ns;

@@ -269,6 +269,8 @@ static bool has_news(const struct riso_user *u, const struct riso_ioc_wait *w,
 {
 	int dir;
 
+	if (READ_ONCE(u->gone))
+		return true;
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		if (READ_ONCE(u->dir[dir].seq) != w->seq[dir])
 			return true;

@@ -526,11 +526,17 @@ static void lease_expired(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, lease);
-	bool over;
+	bool over = false;
+	u64 now;
 
 	mutex_lock(&rd->control);
-	over = rd->lease_end && rd->lease_end <= ktime_get_ns();
-	if (over) {
+	now = ktime_get_ns();
+	if (rd->lease_end > now) {
+		/* Jiffies are not that clock, and may be ahead of it. */
+		mod_delayed_work(riso_wq, &rd->lease,
+				 nsecs_to_jiffies(rd->lease_end - now) + 1);
+	} else if (rd->lease_end) {
+		over = true;
 		put_in_force(rd, &rd->own, &nobody, 0);
 		trace_budget_expire(rd);
 	}
@@ -552,7 +558,6 @@ void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget)
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		budget->pace[dir] = riso_arb_pace(rd, dir);
 	spin_unlock_irq(&rd->lock);
-	riso_flow_count_groups(rd, budget->groups);
 }
 
 /* --- devices come and go --- */
@@ -649,6 +654,7 @@ err_reserve:
 	xa_release(&devs, rd->index);
 err_hook:
 	unhook(rd);
+	cancel_delayed_work_sync(&rd->drain);
 	put_device(&ibdev->dev);
 err_percpu:
 	free_percpu(rd->observed);

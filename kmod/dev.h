@@ -96,7 +96,7 @@ struct riso_steer {
  * @lease_ns: how long they are lent, 0 if they are the operator's own
  * @pace: what the clock of each direction runs at, bytes per second
  * @steer: who has lent them
- * @groups: that take part, by class
+ * @groups: that take part, by class, see riso_flow_count_groups()
  */
 struct riso_budget {
 	struct riso_cfg cfg;
@@ -340,7 +340,7 @@ int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
 /**
  * riso_dev_budget - what is in force
  * @rd: the device
- * @budget: filled in
+ * @budget: filled in, but for the groups
  *
  * Context: may sleep.
  */

@@ -115,12 +115,12 @@ static enum riso_reason judge(const struct ib_qp *qp,
 {
 	if (qp->qp_type == IB_QPT_SMI || qp->qp_type == IB_QPT_GSI)
 		return RISO_REASON_SPECIAL_QP;
-	if (user)
-		return RISO_REASON_USER_QP;
 	/* A target side of XRC made by user space has no PD. */
 	if (qp->qp_type != IB_QPT_RC || !qp->pd || qp->real_qp != qp ||
 	    attr->xrcd)
 		return RISO_REASON_QP_TYPE;
+	if (user)
+		return RISO_REASON_USER_QP;
 	if (attr->create_flags || qp->integrity_en)
 		return RISO_REASON_CREATE_FLAGS;
 	if (attr->sq_sig_type == IB_SIGNAL_ALL_WR)
@@ -353,15 +353,19 @@ static void update(struct riso_flow *f)
 	struct riso_rule_spec rule;
 	enum riso_flow_mode mode;
 	enum riso_class was;
+	bool could;
 
 	if (rd->buried)
 		return;
 	was = f->class;
+	could = f->choose;
 	if (riso_rule_match(&f->who, rd->ibdev->name, &rule)) {
-		f->class = f->wishes && rule.choose ? f->wish : rule.class;
+		f->choose = rule.choose;
+		f->class = f->wishes && f->choose ? f->wish : rule.class;
 		f->rule_id = rule.id;
 		f->weight = rule.weight;
 	} else {
+		f->choose = false;
 		f->class = RISO_CLASS_BANDWIDTH;
 		f->rule_id = 0;
 		f->weight = RISO_WEIGHT_DEFAULT;
@@ -376,7 +380,7 @@ static void update(struct riso_flow *f)
 	spin_lock_irq(&rd->lock);
 	if (f->slots)
 		f->slots->class = f->class;
-	if (f->group && f->group->user && f->class != was)
+	if (f->group && f->group->user && (f->class != was || f->choose != could))
 		riso_grant_classes(f->group->user);
 	mode = f->mode;
 	if (f->q.recs && reason(f) == RISO_REASON_NONE)

@@ -44,6 +44,7 @@ enum riso_flow_mode {
  * @shim: its process posts for it under grants
  * @wish: class that its process would like, if @wishes
  * @wishes: it would
+ * @choose: its rule lets it
  * @who: whom it belongs to, what rules match on
  * @class: latency, throughput or bandwidth
  * @rule_id: rule that gave class and weight, 0 for none
@@ -121,6 +122,7 @@ struct riso_flow {
 	bool shim;
 	enum riso_class wish;
 	bool wishes;
+	bool choose;
 	struct riso_identity who;
 	enum riso_class class;
 	u32 rule_id;

@@ -45,8 +45,9 @@ static void blame(struct riso_user *u, enum riso_fault fault)
 	u->group->faults |= BIT(fault);
 }
 
-/* Bytes of grants that are good and not taken; *@num is how many. */
-static u64 good(const struct riso_share *ud, u32 taken, u64 now, u32 *num)
+/* Bytes of grants that are good and not taken; *@num is how many, of *@untaken. */
+static u64 good(const struct riso_share *ud, u32 taken, u64 now, u32 *num,
+		u32 *untaken)
 {
 	u64 bytes = 0;
 	u32 n = ud->seq - taken;
@@ -55,6 +56,7 @@ static u64 good(const struct riso_share *ud, u32 taken, u64 now, u32 *num)
 	/* What was not given cannot be taken. */
 	n = min_t(u32, n, ARRAY_SIZE(ud->grant));
 	n = min(n, ud->seq);
+	*untaken = n;
 	*num = 0;
 	for (k = ud->seq; n; n--, k--) {
 		const struct riso_grant *g = &ud->grant[k % ARRAY_SIZE(ud->grant)];
@@ -114,11 +116,12 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 	const struct riso_udir *page = &u->upage->dir[dir];
 	struct riso_share *ud = &u->dir[dir];
 	u64 want, out, granted;
-	u32 taken, num;
+	u32 taken, num, untaken;
 
 	taken = READ_ONCE(page->taken);
 	ud->behind = taken != ud->seq;
-	granted = good(ud, taken, now, &num);
+	granted = good(ud, taken, now, &num, &untaken);
+	ud->lapsed = num < untaken;
 	advance(u, &ud->done, READ_ONCE(page->done));
 	*posted = advance(u, &ud->posted, READ_ONCE(page->posted));
 	*debt = min(advance(u, &ud->debt, READ_ONCE(page->debt)), *posted);
@@ -160,6 +163,7 @@ void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
 	struct riso_grant *to;
 
 	age_grants(ud, now);
+	ud->called = false;
 	ud->lately += bytes;
 	ud->out += bytes;
 	ud->unspent += bytes;

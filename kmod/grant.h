@@ -21,6 +21,8 @@ struct riso_group;
  * @seq: number of the last
  * @want: what it wants beyond grants that are good, as read last
  * @behind: it had not taken the last grant then
+ * @lapsed: one that it had not taken was void
+ * @called: it has called since it was given one
  * @posted: &riso_udir.posted as read last
  * @done: &riso_udir.done likewise
  * @debt: &riso_udir.debt likewise
@@ -37,6 +39,8 @@ struct riso_share {
 	u32 seq;
 	u64 want;
 	bool behind;
+	bool lapsed;
+	bool called;
 	u64 posted;
 	u64 done;
 	u64 debt;

@@ -907,6 +907,12 @@ int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
 	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_STAT_GET, fill_stats);
 }
 
+static void get_budget(struct riso_dev *rd, struct riso_budget *budget)
+{
+	riso_dev_budget(rd, budget);
+	riso_flow_count_groups(rd, budget->groups);
+}
+
 static int fill_budget(struct sk_buff *skb, struct riso_dev *rd,
 		       const void *what)
 {
@@ -914,7 +920,7 @@ static int fill_budget(struct sk_buff *skb, struct riso_dev *rd,
 	struct riso_budget now;
 
 	if (!b) {
-		riso_dev_budget(rd, &now);
+		get_budget(rd, &now);
 		b = &now;
 	}
 	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV, rd->ibdev->name) ||
@@ -1116,7 +1122,7 @@ static void tell_budget(struct riso_dev *rd, u8 cmd)
 {
 	struct riso_budget budget;
 
-	riso_dev_budget(rd, &budget);
+	get_budget(rd, &budget);
 	tell_listeners(cmd, fill_budget, rd, &budget);
 }
 
