@@ -42,6 +42,9 @@ struct share {
 	struct ibv_qp *qp;
 };
 
+/* Settings between cases */
+#define USUAL "max-rate 400mbit safe-util 400mbit chunk 64k"
+
 static const char *device, *events;
 static __u64 rate;
 static size_t page;
@@ -292,6 +295,115 @@ static bool forking(void)
 	return ok;
 }
 
+/* The first that comes through the socket */
+static int received(int from)
+{
+	char control[CMSG_SPACE(sizeof(int))], byte;
+	struct iovec data = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &data, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	int fd = -1;
+
+	if (recvmsg(from, &msg, 0) == 1 && CMSG_FIRSTHDR(&msg))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+static bool send_file(int to, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "", byte = 0;
+	struct iovec data = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &data, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(to, &msg, 0) == 1;
+}
+
+/* Another process is given the file: it can do nothing with it. */
+static bool passing(void)
+{
+	struct riso_ioc_attach a = { .version = RISO_USER_VERSION };
+	int status = -1, ends[2];
+	struct share s;
+	pid_t pid;
+	bool ok;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		return false;
+	/* It comes before the file, so that it has none by itself. */
+	pid = fork();
+	if (!pid) {
+		struct share got = { .fd = received(ends[1]), .k = &(struct riso_kpage) { } };
+
+		_exit(got.fd < 0 || wait_for(&got, 1) != EPERM ||
+		      !ioctl(got.fd, RISO_IOC_ATTACH, &a) || errno != EPERM ||
+		      map(got.fd, PROT_READ, MAP_SHARED, page, 0) != MAP_FAILED ||
+		      errno != EPERM);
+	}
+	s = join();
+	ok = send_file(ends[0], s.fd);
+	waitpid(pid, &status, 0);
+	ok = ok && !status && !wait_for(&s, 0);
+	leave(&s);
+	close(ends[0]);
+	close(ends[1]);
+	return ok;
+}
+
+/* A process of @uid attaches and stays; the error, if it cannot. */
+static int place(uid_t uid, pid_t *pid)
+{
+	int ends[2], error = EPIPE;
+
+	if (pipe(ends))
+		err(1, "pipe");
+	*pid = fork();
+	if (!*pid) {
+		int fd;
+
+		close(ends[0]);
+		error = setuid(uid) ? errno : 0;
+		fd = open_file();
+		if (!error)
+			error = fd < 0 ? errno : attach(fd, device, RISO_USER_VERSION);
+		if (write(ends[1], &error, sizeof(error)) < 0)
+			_exit(1);
+		pause();
+	}
+	close(ends[1]);
+	if (read(ends[0], &error, sizeof(error)) < 0)
+		error = errno;
+	close(ends[0]);
+	return error;
+}
+
+/* Half of the places of a device are the most that one user gets. */
+static bool many_places(void)
+{
+	static pid_t pid[512];
+	int n = 0, error = 0, other, i;
+
+	while (n < (int)ARRAY_SIZE(pid) - 1 && !error)
+		error = place(0, &pid[n++]);
+	other = place(65534, &pid[n++]);
+	for (i = 0; i < n; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	ksft_print_msg("%d places, then %s, of another user %s\n", n - 2, strerror(error),
+		       strerror(other));
+	return error == EUSERS && n - 2 == 256 && !other;
+}
+
 static bool registering(void)
 {
 	__u32 class = RISO_CLASS_BY_RULE, again = class, other = class;
@@ -382,6 +494,23 @@ static bool granting(void)
 	     bytes <= most && !is_named(getpid(), "");
 	leave(&s);
 	return ok;
+}
+
+/* Whoever wants a byte gets a 16th of what one turn has: 50 us at this rate. */
+static bool wishing(void)
+{
+	struct share s = join();
+	__u64 bytes;
+	bool ok;
+
+	ok = !configure("max-rate 100gbit safe-util 100gbit chunk 4k");
+	s.u->dir[0].want = 1;
+	while (ok && !s.k->dir[0].seq)
+		ok = !wait_for(&s, 100000);
+	bytes = s.k->dir[0].grant[1].bytes;
+	ksft_print_msg("%llu bytes\n", (unsigned long long)bytes);
+	leave(&s);
+	return !configure(USUAL) && ok && bytes == 12500000000 / 20000 / 16;
 }
 
 /* 1 if no other comes before a grant is void, -1 if this was too late to tell */
@@ -557,7 +686,8 @@ static bool has_half_beside(int (*fn)(struct share *), const char *fault)
 	ksft_print_msg("%llu ns, and the other %llu ns\n", (unsigned long long)mine[1],
 		       (unsigned long long)its[1]);
 	leave(&s);
-	return !status && got && mine[1] * 4 >= mine[1] + its[1] && named(pid, fault);
+	return !status && got && mine[1] * 4 >= mine[1] + its[1] &&
+	       (!fault || named(pid, fault));
 }
 
 static bool lying(void)
@@ -660,6 +790,94 @@ static int thief(struct share *unused)
 	return wait_for(&s, 0);
 }
 
+/* It wants without end, takes what it is given, and posts nothing. */
+static int grasper(struct share *unused)
+{
+	struct share s = join();
+
+	(void)unused;
+	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
+		take(&s, 100000000, false);
+	return 0;
+}
+
+static bool grasping(void)
+{
+	return has_half_beside(grasper, NULL);
+}
+
+/* It wants something, and then has no pages any more. It calls, and then not even that. */
+static int unmapper(struct share *unused)
+{
+	__u64 end = now_ns() + 1500000000;
+	struct share s = join();
+	struct share blind = { .fd = s.fd, .k = &(struct riso_kpage) { } };
+
+	(void)unused;
+	s.u->dir[0].want = 1 << 30;
+	wait_for(&s, 0);
+	munmap((void *)s.k, page);
+	munmap(s.u, page);
+	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
+		if (now_ns() < end)
+			wait_for(&blind, 0);
+		usleep(1000);
+	}
+	return 0;
+}
+
+static bool unmapping(void)
+{
+	return has_half_beside(unmapper, "stopped");
+}
+
+/* It posts whatever it is given. */
+static int rival(struct share *unused)
+{
+	struct share s = join();
+
+	(void)unused;
+	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
+		take(&s, 100000000, true);
+	return 0;
+}
+
+/* What it posted as debt while nobody else was there does not count beside four later. */
+static bool has_owed(void)
+{
+	__u64 mine[2], its[2], end;
+	struct share s = join();
+	pid_t pid[4];
+	unsigned int i;
+
+	/* One chunk for each slice is allowed, half of the device. */
+	for (end = now_ns() + 3000000000; now_ns() < end; usleep(1000)) {
+		s.u->dir[0].posted += 1 << 20;
+		s.u->dir[0].debt += 1 << 20;
+		wait_for(&s, 0);
+	}
+	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(rival(NULL));
+	}
+	usleep(500000);
+	read_books(getpid(), pid[0], &mine[0], &its[0]);
+	take(&s, 2000000000, true);
+	read_books(getpid(), pid[0], &mine[1], &its[1]);
+	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
+	for (i = 0; i < ARRAY_SIZE(pid); i++)
+		waitpid(pid[i], NULL, 0);
+	leave(&s);
+	mine[1] -= mine[0];
+	its[1] -= its[0];
+	ksft_print_msg("%llu ns of debt, then %llu ns, and one of the others %llu ns\n",
+		       (unsigned long long)mine[0], (unsigned long long)mine[1],
+		       (unsigned long long)its[1]);
+	return mine[0] > 1000000000 && mine[1] * 2 >= its[1];
+}
+
 /* It wants for ever, and posts nothing. */
 static int hoarder(struct share *unused)
 {
@@ -686,18 +904,29 @@ static bool hoarding(void)
 	pid_t pid;
 
 	ok = ok && !in_child(hoarder, NULL, &pid) && named(pid, "unspent");
-	return !configure("max-rate 400mbit safe-util 400mbit chunk 64k") && ok;
+	return !configure(USUAL) && ok;
 }
 
-/* One that is stopped with its grants is given hardly any others. */
+/*
+ * One that is stopped with its grants is given hardly any others, also where each is void
+ * before its next turn.
+ */
 static bool stopping(void)
 {
+	pid_t pid, other[12];
+	unsigned int i;
 	struct share s;
 	__u64 beside;
 	int status;
-	pid_t pid;
 	bool ok;
 
+	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
+	for (i = 0; i < ARRAY_SIZE(other); i++) {
+		other[i] = fork();
+		if (!other[i])
+			_exit(rival(NULL));
+	}
+	usleep(500000);
 	s = join();
 	pid = fork();
 	if (!pid) {
@@ -706,15 +935,20 @@ static bool stopping(void)
 		c.u->dir[0].want = 1 << 30;
 		wait_for(&c, 1000000);
 		raise(SIGSTOP);
-		_exit(c.k->dir[0].seq > 4);
+		_exit(c.k->dir[0].seq);
 	}
 	waitpid(pid, &status, WUNTRACED);
-	beside = take(&s, 1000000000, true);
+	beside = take(&s, 2000000000, true);
 	ok = named(pid, "stopped");
 	kill(pid, SIGCONT);
 	waitpid(pid, &status, 0);
+	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
+	for (i = 0; i < ARRAY_SIZE(other); i++)
+		waitpid(other[i], NULL, 0);
 	leave(&s);
-	return !status && beside && ok;
+	ksft_print_msg("%d grants, %llu bytes beside it\n", WEXITSTATUS(status),
+		       (unsigned long long)beside);
+	return WIFEXITED(status) && WEXITSTATUS(status) <= 4 && beside && ok;
 }
 
 static int killed(int state)
@@ -745,6 +979,34 @@ static int killed(int state)
 	}
 }
 
+/* Post a while, as the mode of the page is; the bytes of grants. */
+static __u64 post(struct share *s, __u64 ns)
+{
+	__u64 end = now_ns() + ns, bytes = 0;
+
+	while (now_ns() < end) {
+		if (s->k->mode == RISO_USER_PACED) {
+			bytes += take(s, 10000000, true);
+			continue;
+		}
+		s->u->dir[0].posted += 1 << 16;
+		s->u->dir[0].done += 1 << 16;
+		wait_for(s, 0);
+		usleep(1000);
+	}
+	return bytes;
+}
+
+static int poster(struct share *unused)
+{
+	struct share s = join();
+
+	(void)unused;
+	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
+		post(&s, 100000000);
+	return 0;
+}
+
 /* Killed in every state; the device is as it was. */
 static bool killing(void)
 {
@@ -754,7 +1016,7 @@ static bool killing(void)
 	pid_t pid;
 
 	s = join();
-	before = take(&s, 500000000, true);
+	before = post(&s, 500000000);
 	for (i = 0; i < 200; i++) {
 		pid = fork();
 		if (!pid)
@@ -765,11 +1027,28 @@ static bool killing(void)
 	}
 	/* Whatever else the machine does meanwhile. */
 	for (i = 0, after = 0; i < 10 && after * 2 < before; i++)
-		after = take(&s, 500000000, true);
+		after = post(&s, 500000000);
 	ksft_print_msg("%llu bytes before, %llu after\n",
 		       (unsigned long long)before, (unsigned long long)after);
 	leave(&s);
-	return after * 2 >= before;
+	return before && after * 2 >= before;
+}
+
+/* The same where nothing is cut, and two contend: there the window is what bounds. */
+static bool killing_open(void)
+{
+	bool ok = !configure("chunk 0");
+	pid_t pid;
+
+	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
+	pid = fork();
+	if (!pid)
+		_exit(poster(NULL));
+	usleep(500000);
+	ok = ok && killing();
+	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
+	waitpid(pid, NULL, 0);
+	return !configure(USUAL) && ok;
 }
 
 static const struct {
@@ -779,19 +1058,26 @@ static const struct {
 	{ "attach", attaching },
 	{ "map", mapping },
 	{ "fork", forking },
+	{ "passed through a socket", passing },
 	{ "register", registering },
 	{ "many files", many_files },
+	{ "many places", many_places },
 	{ "grants", granting },
+	{ "a small wish", wishing },
 	{ "void grants", voiding },
 	{ "waiting", waiting },
 	{ "a liar", lying },
 	{ "a boaster", boasting },
 	{ "three without queue pairs that boast", strangers },
 	{ "three that claim as much as they can", claiming },
+	{ "one that has owed", has_owed },
+	{ "one that wants without end", grasping },
+	{ "one that unmaps its pages", unmapping },
 	{ "a thief", stealing },
 	{ "a hoarder", hoarding },
 	{ "one that is stopped", stopping },
 	{ "200 that are killed", killing },
+	{ "200 that are killed, nothing is cut", killing_open },
 };
 
 int main(int argc, char **argv)
