@@ -4,8 +4,9 @@
  *
  * A member is the process on one device, however often the program opens that. While
  * something is held, the program's own calls post what may be posted; the helper does
- * it when there are none. Each member has one, created when something has to wait for
- * the first time and asleep while nothing does.
+ * it when there are none. Each member has one, created when something has to wait and
+ * asleep while nothing does. It ends when nothing has for a while: a process whose other
+ * threads are all gone ends by itself, whether it has closed its devices or not.
  *
  * After fork() the child goes on as though there were no shim: its members look at
  * empty pages of their own, as the kernel's are not inherited, and all its flows go
@@ -39,6 +40,9 @@ enum {
 
 /* Microseconds that it may spin at most. */
 enum { SPIN_MAX = 1000 };
+
+/* Seconds without anything to do after which it ends. */
+enum { IDLE = 1 };
 
 enum { STACK = 256 * 1024 };
 
@@ -215,6 +219,11 @@ static void wait_kernel(struct riso_member *m, const struct riso_ioc_wait *w)
 	__atomic_store_n(&m->gone, true, __ATOMIC_RELAXED);
 }
 
+static bool holds(const struct riso_member *m)
+{
+	return __atomic_load_n(&m->held, __ATOMIC_RELAXED);
+}
+
 /* Look at the page for a while, no longer than @w; true if there is something new. */
 static bool spin(struct riso_member *m, const struct riso_ioc_wait *w)
 {
@@ -230,8 +239,7 @@ static bool spin(struct riso_member *m, const struct riso_ioc_wait *w)
 	do {
 		if (has_news(m->kpage, w->seq, w->mode))
 			return true;
-	} while (__atomic_load_n(&m->held, __ATOMIC_RELAXED) &&
-		 riso_sys.now() < end);
+	} while (holds(m) && riso_sys.now() < end);
 	return false;
 }
 
@@ -303,7 +311,17 @@ static void free_member(struct riso_member *m)
 	free(m);
 }
 
-/* Lives until the last context is closed. */
+/* Sleep until there may be something to do; false after IDLE without. */
+static bool wait_idle(struct riso_member *m)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += IDLE;
+	return pthread_cond_timedwait(&m->wake, &members.lock, &until) != ETIMEDOUT;
+}
+
+/* Lives until nothing was held for IDLE, or the last context is closed. */
 static void *helper(void *arg)
 {
 	struct riso_member *m = arg;
@@ -311,8 +329,9 @@ static void *helper(void *arg)
 
 	pthread_mutex_lock(&members.lock);
 	while (m->refs) {
-		if (!__atomic_load_n(&m->held, __ATOMIC_RELAXED)) {
-			pthread_cond_wait(&m->wake, &members.lock);
+		if (!holds(m)) {
+			if (!wait_idle(m) && !holds(m))
+				break;
 			continue;
 		}
 		pthread_mutex_unlock(&members.lock);
@@ -320,7 +339,10 @@ static void *helper(void *arg)
 			wait_kernel(m, &w);
 		pthread_mutex_lock(&members.lock);
 	}
-	free_member(m);
+	/* Who holds something from here on finds no helper, and starts one. */
+	m->started = false;
+	if (!m->refs)
+		free_member(m);
 	pthread_mutex_unlock(&members.lock);
 	return NULL;
 }
@@ -446,9 +468,19 @@ static void unlock_all(void)
 	pthread_mutex_unlock(&riso_class_lock);
 }
 
+/* By the clock of wait_idle() */
+static void init_wake(struct riso_member *m)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->wake, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 static void in_child(void)
 {
-	static const pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
 	struct riso_member *m;
 
 	TAILQ_FOREACH(m, &members.list, list) {
@@ -459,7 +491,7 @@ static void in_child(void)
 		m->upage = &no_upage;
 		/* The child may open the device anew. */
 		m->name[0] = 0;
-		m->wake = fresh;
+		init_wake(m);
 		m->started = false;
 		m->failed = false;
 	}
@@ -541,7 +573,7 @@ static struct riso_member *new_member(const char *name)
 		return NULL;
 	}
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_cond_init(&m->wake, NULL);
+	init_wake(m);
 	m->spin_ns = wanted_spin();
 	TAILQ_INIT(&m->busy);
 	m->refs = 1;

@@ -102,6 +102,7 @@ static struct {
 	void *helps[4];		/* members with a helper that is run by hand */
 	uint32_t helpers;
 	bool run_helper;
+	int begun, ended;	/* of those that run */
 	size_t least_stack;
 	int thread_err;
 	struct fake_cq *from;	/* of the next event */
@@ -698,6 +699,14 @@ static uint64_t fake_clock(void)
 	return __atomic_load_n(&fake.now, __ATOMIC_RELAXED);
 }
 
+static void *run_helper(void *arg)
+{
+	void *ret = fake.helper(arg);
+
+	__atomic_add_fetch(&fake.ended, 1, __ATOMIC_RELEASE);
+	return ret;
+}
+
 static int fake_create_thread(pthread_t *thread, const pthread_attr_t *attr,
 			      void *(*fn)(void *arg), void *arg)
 {
@@ -706,8 +715,11 @@ static int fake_create_thread(pthread_t *thread, const pthread_attr_t *attr,
 
 	assert_int_equal(pthread_attr_getdetachstate(attr, &detached), 0);
 	assert_int_equal(detached, PTHREAD_CREATE_DETACHED);
-	if (fake.run_helper)
-		return pthread_create(thread, attr, fn, arg);
+	if (fake.run_helper) {
+		fake.helper = fn;
+		fake.begun++;
+		return pthread_create(thread, attr, run_helper, arg);
+	}
 	*thread = pthread_self();
 	if (fake.thread_err)
 		return fake.thread_err;
@@ -2440,6 +2452,41 @@ static void wait_posted(struct prog *p, uint32_t num)
 	assert_int_equal(posted, num);
 }
 
+static void wait_ended(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < 30000; i++) {
+		if (__atomic_load_n(&fake.ended, __ATOMIC_ACQUIRE) == fake.begun)
+			return;
+		usleep(100);
+	}
+	fail();
+}
+
+/*
+ * It ends when there is nothing for it to do, so that a process can whose last threads
+ * return, and there is another one when there is again.
+ */
+static void helper_ends(void **state)
+{
+	struct prog *p = *state;
+	int before = fake.begun;
+	uint32_t i;
+
+	fake.run_helper = true;
+	for (i = 1; i <= 2; i++) {
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, i, CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+		assert_int_equal(fake.begun, before + i);
+		grant(RISO_USER_TX, cost(CHUNK));
+		wait_posted(p, i);
+		wait_ended();
+		fake_run(p->qp, UINT32_MAX);
+		expect(p, i, IBV_WC_SUCCESS);
+	}
+}
+
 static void expect_timeout(uint32_t timeout)
 {
 	uint32_t i;
@@ -2713,6 +2760,7 @@ int main(void)
 		TEST(forked),
 		TEST(closed_early),
 		TEST(helper_posts),
+		TEST(helper_ends),
 		TEST(helper_waits),
 		TEST(helper_each),
 		TEST_EMPTY(helper_spins),
