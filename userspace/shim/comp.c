@@ -271,14 +271,14 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
 		if (n <= 0 || !__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
 			return n;
 		/* A flow has come meanwhile. */
-		pthread_mutex_lock(&m->lock);
+		riso_lock(&m->lock);
 		n = translate(n, wc);
 	} else {
 		/* A session that began without a flow has the provider's lock. */
 		session = c->ex;
 		if (session)
-			pthread_mutex_lock(&c->session);
-		pthread_mutex_lock(&m->lock);
+			riso_lock(&c->session);
+		riso_lock(&m->lock);
 		n = poll_governed(c, num, wc);
 	}
 	riso_comp_seen(c);
@@ -287,7 +287,7 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
 	riso_comp_update(c);
 	riso_member_unlock(m);
 	if (session)
-		pthread_mutex_unlock(&c->session);
+		riso_unlock(&c->session);
 	return n;
 }
 
@@ -303,7 +303,7 @@ int riso_comp_arm(struct riso_cq *c, int solicited_only)
 	struct riso_member *m = c->ctx->m;
 	int err;
 
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
 	if (!err) {
 		c->notify = true;
@@ -311,7 +311,7 @@ int riso_comp_arm(struct riso_cq *c, int solicited_only)
 		c->solicited = solicited_only;
 		c->unseen = 1;
 	}
-	pthread_mutex_unlock(&m->lock);
+	riso_unlock(&m->lock);
 	return err;
 }
 
@@ -395,7 +395,7 @@ bool riso_comp_is_news(struct riso_cq *c)
 
 	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
 		return true;
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	/* Once more: it may have come before the CQ was armed. */
 	news = has_news(c) || c->ctx->ops.req_notify_cq(c->cq, c->solicited) ||
 	       has_news(c);

@@ -119,7 +119,7 @@ static int show_next(struct riso_cq *c)
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
 	int err = 0;
 
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	if (c->soft_head == c->soft_tail)
 		err = fill(c, RISO_POLL);
 	if (c->soft_head != c->soft_tail) {
@@ -145,11 +145,11 @@ static int take_over(struct riso_cq *c)
 {
 	struct riso_soft e;
 
-	pthread_mutex_lock(&c->ctx->m->lock);
+	riso_lock(&c->ctx->m->lock);
 	snapshot(c, &e);
 	if (riso_comp_translate(&e))
 		riso_comp_push(c, &e);
-	pthread_mutex_unlock(&c->ctx->m->lock);
+	riso_unlock(&c->ctx->m->lock);
 	c->real.end_poll((struct ibv_cq_ex *)c->cq);
 	c->snap = true;
 	return show_next(c);

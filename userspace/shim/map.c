@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "map.h"
+#include "shim.h"
 
 enum { FIRST_BITS = 8 };
 
@@ -75,11 +75,11 @@ int riso_map_add(struct riso_map *map, const void *key, void *value)
 {
 	bool room;
 
-	pthread_mutex_lock(&map->lock);
+	riso_lock(&map->lock);
 	room = make_room(map);
 	if (room)
 		put(map->table, (uintptr_t)key, value);
-	pthread_mutex_unlock(&map->lock);
+	riso_unlock(&map->lock);
 	return room ? 0 : ENOMEM;
 }
 
@@ -93,7 +93,7 @@ void riso_map_del(struct riso_map *map, const void *key)
 	struct riso_map_table *t;
 	size_t i;
 
-	pthread_mutex_lock(&map->lock);
+	riso_lock(&map->lock);
 	t = map->table;
 	if (!t)
 		goto unlock;
@@ -110,7 +110,7 @@ void riso_map_del(struct riso_map *map, const void *key)
 		i = (i - 1) & t->mask;
 	}
 unlock:
-	pthread_mutex_unlock(&map->lock);
+	riso_unlock(&map->lock);
 }
 
 /**
@@ -128,12 +128,12 @@ void *riso_map_search(struct riso_map *map, bool (*match)(void *value, void *arg
 	void *found = NULL;
 	size_t i;
 
-	pthread_mutex_lock(&map->lock);
+	riso_lock(&map->lock);
 	t = map->table;
 	for (i = 0; t && i <= t->mask && !found; i++)
 		if (t->entry[i].key > RISO_MAP_REMOVED &&
 		    match(t->entry[i].value, arg))
 			found = t->entry[i].value;
-	pthread_mutex_unlock(&map->lock);
+	riso_unlock(&map->lock);
 	return found;
 }

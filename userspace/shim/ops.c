@@ -70,15 +70,15 @@ static int post_all_signaled(struct riso_flow *f, struct ibv_send_wr *wr,
 static void lock_to_post(struct riso_flow *f)
 {
 	if (f->ex)
-		pthread_mutex_lock(&f->build.lock);
-	pthread_mutex_lock(&f->ctx->m->lock);
+		riso_lock(&f->build.lock);
+	riso_lock(&f->ctx->m->lock);
 }
 
 static void unlock_posted(struct riso_flow *f)
 {
 	riso_member_unlock(f->ctx->m);
 	if (f->ex)
-		pthread_mutex_unlock(&f->build.lock);
+		riso_unlock(&f->build.lock);
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
@@ -254,12 +254,12 @@ int riso_resize_cq(struct ibv_cq *cq, int cqe)
 
 	if (!c)
 		return riso_real.resize_cq(cq, cqe);
-	pthread_mutex_lock(&riso_size_lock);
+	riso_lock(&riso_size_lock);
 	extra = c->reserved;
 	err = riso_real.resize_cq(cq, cqe > 0 ? cqe + extra : cqe);
 	if (!err)
 		c->asked = cqe;
-	pthread_mutex_unlock(&riso_size_lock);
+	riso_unlock(&riso_size_lock);
 	return err;
 }
 
@@ -345,21 +345,21 @@ static bool reserve(struct riso_cq *c)
 	int want;
 	bool ok;
 
-	pthread_mutex_lock(&riso_size_lock);
+	riso_lock(&riso_size_lock);
 	want = c->asked + c->reserved + RISO_SLOTS;
 	ok = want <= c->cq->cqe ||
 	     (want <= c->ctx->max_cqe && !riso_real.resize_cq(c->cq, want));
 	if (ok)
 		c->reserved += RISO_SLOTS;
-	pthread_mutex_unlock(&riso_size_lock);
+	riso_unlock(&riso_size_lock);
 	return ok;
 }
 
 static void unreserve(struct riso_cq *c)
 {
-	pthread_mutex_lock(&riso_size_lock);
+	riso_lock(&riso_size_lock);
 	c->reserved -= RISO_SLOTS;
-	pthread_mutex_unlock(&riso_size_lock);
+	riso_unlock(&riso_size_lock);
 }
 
 /* The class of whoever says nothing else. */
@@ -395,7 +395,7 @@ static int ask(struct riso_flow *f, uint32_t wish)
 	err = riso_member_register(m, f->qp->qp_num, &class_id);
 	if (err)
 		return err;
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	f->class_wish = wish;
 	f->class_id = class_id;
 	riso_queue_pass(f);
@@ -415,7 +415,7 @@ void riso_flow_ask(struct riso_flow *f)
 	uint32_t classes = __atomic_load_n(&m->kpage->classes, __ATOMIC_ACQUIRE);
 	int err;
 
-	pthread_mutex_lock(&riso_class_lock);
+	riso_lock(&riso_class_lock);
 	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
 	err = ask(f, f->class_wish);
 	if (err == EPERM && f->class_wish != RISO_CLASS_BY_RULE) {
@@ -423,12 +423,12 @@ void riso_flow_ask(struct riso_flow *f)
 			   m->name);
 		err = ask(f, RISO_CLASS_BY_RULE);
 	}
-	pthread_mutex_unlock(&riso_class_lock);
+	riso_unlock(&riso_class_lock);
 	if (!err)
 		return;
 	riso_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
 		   strerror(err));
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	f->alone = true;
 	riso_queue_pass(f);
 	if (m->held)
@@ -450,9 +450,9 @@ int riso_set_class(struct ibv_qp *qp, uint32_t class_id)
 
 	if (!f || f->alone)
 		return EOPNOTSUPP;
-	pthread_mutex_lock(&riso_class_lock);
+	riso_lock(&riso_class_lock);
 	err = ask(f, class_id);
-	pthread_mutex_unlock(&riso_class_lock);
+	riso_unlock(&riso_class_lock);
 	return err;
 }
 
@@ -548,15 +548,15 @@ static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *at
 	f->ex = ex && ex->wr_start;
 	if (riso_queue_alloc(f, real))
 		return false;
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	err = riso_comp_attach(f);
-	pthread_mutex_unlock(&m->lock);
+	riso_unlock(&m->lock);
 	if (err)
 		return false;
 	if (riso_map_add(&riso_flows, qp, f)) {
-		pthread_mutex_lock(&m->lock);
+		riso_lock(&m->lock);
 		riso_comp_detach(f);
-		pthread_mutex_unlock(&m->lock);
+		riso_unlock(&m->lock);
 		return false;
 	}
 	attr->cap.max_send_wr = f->depth;
@@ -655,7 +655,7 @@ static void set_stopped(struct riso_flow *f, bool stopped)
 {
 	struct riso_member *m = f->ctx->m;
 
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	f->stopped = stopped;
 	if (!stopped)
 		riso_queue_drive(m);
@@ -667,7 +667,7 @@ static void forget_flow(struct riso_flow *f, uint32_t qp_num)
 {
 	struct riso_member *m = f->ctx->m;
 
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	riso_queue_drop(f);
 	riso_comp_detach(f);
 	riso_comp_purge(f->cq, qp_num, f);
@@ -683,9 +683,9 @@ static void purge(struct ibv_cq *cq, uint32_t qp_num, const struct riso_flow *f)
 
 	if (!c)
 		return;
-	pthread_mutex_lock(&c->ctx->m->lock);
+	riso_lock(&c->ctx->m->lock);
 	riso_comp_purge(c, qp_num, f);
-	pthread_mutex_unlock(&c->ctx->m->lock);
+	riso_unlock(&c->ctx->m->lock);
 }
 
 /**
@@ -739,7 +739,7 @@ static int reset(struct riso_flow *f, struct ibv_qp_attr *attr, int mask)
 	err = riso_real.modify_qp(f->qp, attr, mask);
 	if (!err)
 		purge(f->qp->recv_cq, f->qp->qp_num, f);
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	f->stopped = false;
 	if (!err) {
 		riso_queue_drop(f);
@@ -781,7 +781,7 @@ int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	err = riso_real.modify_qp(qp, attr, mask);
 	if (err)
 		return err;
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	if (mask & IBV_QP_PATH_MTU)
 		f->mtu = 128U << attr->path_mtu;
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)

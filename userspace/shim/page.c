@@ -75,9 +75,33 @@ static struct {
 	.list = TAILQ_HEAD_INITIALIZER(members.list),
 };
 
+/* How many locks this thread holds, and whether it could be cancelled without. */
+static __thread unsigned int inside;
+static __thread int cancel_state;
+
 /* The pages of a child. */
 static struct riso_kpage no_kpage;
 static struct riso_upage no_upage;
+
+/**
+ * riso_enter - this thread will hold a lock
+ *
+ * It may not be cancelled then, though providers make system calls under our locks.
+ */
+void riso_enter(void)
+{
+	if (!inside++)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+}
+
+/**
+ * riso_leave - it holds it no more
+ */
+void riso_leave(void)
+{
+	if (!--inside)
+		pthread_setcancelstate(cancel_state, NULL);
+}
 
 /**
  * riso_debug - a line on stderr, if that is wanted
@@ -279,7 +303,7 @@ static uint32_t serve(struct riso_member *m, struct riso_ioc_wait *w)
 {
 	struct riso_flow *f;
 
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	m->round++;
 	TAILQ_FOREACH(f, &m->busy, busy) {
 		if (!f->sq.signaled || f->cq->round == m->round)
@@ -292,7 +316,7 @@ static uint32_t serve(struct riso_member *m, struct riso_ioc_wait *w)
 	riso_queue_drive(m);
 	m->waiting = m->held;
 	*w = known(m, how_long(m));
-	pthread_mutex_unlock(&m->lock);
+	riso_unlock(&m->lock);
 	return w->timeout_us;
 }
 
@@ -327,23 +351,23 @@ static void *helper(void *arg)
 	struct riso_member *m = arg;
 	struct riso_ioc_wait w;
 
-	pthread_mutex_lock(&members.lock);
+	riso_lock(&members.lock);
 	while (m->refs) {
 		if (!holds(m)) {
 			if (!wait_idle(m) && !holds(m))
 				break;
 			continue;
 		}
-		pthread_mutex_unlock(&members.lock);
+		riso_unlock(&members.lock);
 		if (serve(m, &w) && !spin(m, &w))
 			wait_kernel(m, &w);
-		pthread_mutex_lock(&members.lock);
+		riso_lock(&members.lock);
 	}
 	/* Who holds something from here on finds no helper, and starts one. */
 	m->started = false;
 	if (!m->refs)
 		free_member(m);
-	pthread_mutex_unlock(&members.lock);
+	riso_unlock(&members.lock);
 	return NULL;
 }
 
@@ -381,7 +405,7 @@ static bool wake_helper(struct riso_member *m)
 {
 	bool failed;
 
-	pthread_mutex_lock(&members.lock);
+	riso_lock(&members.lock);
 	if (!m->started && !m->failed) {
 		m->started = start_helper(m);
 		if (!m->started)
@@ -389,7 +413,7 @@ static bool wake_helper(struct riso_member *m)
 	}
 	failed = m->failed;
 	pthread_cond_signal(&m->wake);
-	pthread_mutex_unlock(&members.lock);
+	riso_unlock(&members.lock);
 	return !failed;
 }
 
@@ -398,11 +422,11 @@ static bool drive(struct riso_member *m)
 {
 	bool held;
 
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	riso_queue_drive(m);
 	held = m->held;
 	m->waiting = held;
-	pthread_mutex_unlock(&m->lock);
+	riso_unlock(&m->lock);
 	return held;
 }
 
@@ -431,7 +455,7 @@ void riso_member_unlock(struct riso_member *m)
 	m->waiting = m->held;
 	if (asks)
 		w = known(m, 0);
-	pthread_mutex_unlock(&m->lock);
+	riso_unlock(&m->lock);
 	if (!begins && !asks)
 		return;
 	saved = errno;
@@ -444,10 +468,17 @@ void riso_member_unlock(struct riso_member *m)
 	errno = saved;
 }
 
+/*
+ * A signal handler may fork inside a call of ours, as to start a debugger, and who waited
+ * here for the locks of its own thread would wait for ever. That child has them locked, and
+ * all that is the parent's: it can do nothing but exec or _exit().
+ */
 static void before_fork(void)
 {
 	struct riso_member *m;
 
+	if (inside)
+		return;
 	pthread_mutex_lock(&riso_class_lock);
 	pthread_mutex_lock(&riso_size_lock);
 	pthread_mutex_lock(&members.lock);
@@ -460,6 +491,8 @@ static void unlock_all(void)
 {
 	struct riso_member *m;
 
+	if (inside)
+		return;
 	riso_maps_unlock();
 	TAILQ_FOREACH(m, &members.list, list)
 		pthread_mutex_unlock(&m->lock);
@@ -483,6 +516,8 @@ static void in_child(void)
 {
 	struct riso_member *m;
 
+	if (inside)
+		return;
 	TAILQ_FOREACH(m, &members.list, list) {
 		riso_sys.close(m->fd);
 		m->fd = -1;
@@ -591,7 +626,7 @@ struct riso_member *riso_member_get(const char *name)
 {
 	struct riso_member *m;
 
-	pthread_mutex_lock(&members.lock);
+	riso_lock(&members.lock);
 	if (!members.handlers) {
 		pthread_atfork(before_fork, unlock_all, in_child);
 		members.handlers = true;
@@ -606,7 +641,7 @@ struct riso_member *riso_member_get(const char *name)
 	}
 	m = new_member(name);
 unlock:
-	pthread_mutex_unlock(&members.lock);
+	riso_unlock(&members.lock);
 	return m;
 }
 
@@ -616,11 +651,11 @@ unlock:
  */
 void riso_member_put(struct riso_member *m)
 {
-	pthread_mutex_lock(&members.lock);
+	riso_lock(&members.lock);
 	m->refs--;
 	if (m->started)
 		pthread_cond_signal(&m->wake);
 	else if (!m->refs)
 		free_member(m);
-	pthread_mutex_unlock(&members.lock);
+	riso_unlock(&members.lock);
 }

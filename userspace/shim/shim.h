@@ -15,7 +15,8 @@
  *
  * The program holds the first two while it runs its own code. Under riso_member.lock
  * the provider posts and polls, but nobody waits: neither for the kernel nor for the
- * first two locks.
+ * first two locks. What is not held while the program runs its own code is taken by
+ * riso_lock(), so that a thread that is cancelled leaves nothing locked.
  */
 #ifndef RISO_SHIM_H
 #define RISO_SHIM_H
@@ -530,6 +531,8 @@ bool riso_cqex_reap(struct riso_cq *c, uint32_t max);
 void riso_wr_swap(struct riso_flow *f, struct ibv_qp_ex *qp);
 
 /* page.c: the file, its pages, and the helper threads. */
+void riso_enter(void);
+void riso_leave(void);
 struct riso_member *riso_member_get(const char *name);
 void riso_member_put(struct riso_member *m);
 int riso_member_register(struct riso_member *m, uint32_t qpn, uint32_t *class_id);
@@ -539,6 +542,26 @@ void riso_member_unlock(struct riso_member *m);
 bool riso_member_open(const struct riso_member *m);
 bool riso_member_news(const struct riso_member *m);
 void riso_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/**
+ * riso_lock - lock, in a call that unlocks before it returns
+ * @lock: the lock
+ */
+static inline void riso_lock(pthread_mutex_t *lock)
+{
+	riso_enter();
+	pthread_mutex_lock(lock);
+}
+
+/**
+ * riso_unlock - unlock; a member only where nothing has begun to be held
+ * @lock: the lock
+ */
+static inline void riso_unlock(pthread_mutex_t *lock)
+{
+	pthread_mutex_unlock(lock);
+	riso_leave();
+}
 
 static inline uint64_t riso_queue_len(const struct riso_flow *f)
 {

@@ -33,9 +33,9 @@ static void wr_start(struct ibv_qp_ex *qp)
 	}
 	f->build.num = 0;
 	f->build.err = 0;
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	riso_queue_rewind(f);
-	pthread_mutex_unlock(&m->lock);
+	riso_unlock(&m->lock);
 }
 
 static int wr_complete(struct ibv_qp_ex *qp)
@@ -44,18 +44,21 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	struct riso_member *m = f->ctx->m;
 	int err;
 
+	/* The provider may make a system call here. */
+	riso_enter();
 	if (f->build.direct) {
 		err = f->real.wr_complete(qp);
 		goto unlock;
 	}
 	err = f->build.err;
 	if (!err) {
-		pthread_mutex_lock(&m->lock);
+		riso_lock(&m->lock);
 		err = riso_queue_publish(f, f->build.num);
 		riso_member_unlock(m);
 	}
 unlock:
 	pthread_mutex_unlock(&f->build.lock);
+	riso_leave();
 	return err;
 }
 

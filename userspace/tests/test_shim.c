@@ -107,10 +107,18 @@ static struct {
 	int thread_err;
 	struct fake_cq *from;	/* of the next event */
 	void (*at_sleep)(void);	/* where there is none */
+	void (*at_call)(void);	/* in what may make a system call */
+	int calls;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct ibv_context *ctx;
 static uint8_t *local, *remote;
+
+static void fake_syscall(void)
+{
+	if (fake.at_call)
+		fake.at_call();
+}
 
 /* The provider. */
 
@@ -158,6 +166,7 @@ static int fake_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	struct fake_qp *qp = (struct fake_qp *)ibqp;
 	int err = 0;
 
+	fake_syscall();
 	pthread_mutex_lock(&fake.lock);
 	qp->doorbells++;
 	for (; wr; wr = wr->next) {
@@ -404,6 +413,7 @@ static int fake_wr_complete(struct ibv_qp_ex *ex)
 	uint32_t i;
 	int err = 0;
 
+	fake_syscall();
 	for (i = 0; i < qp->num_built && !err; i++)
 		err = fake_post_one(qp, &qp->built[i]);
 	return err;
@@ -546,6 +556,7 @@ static struct ibv_cq_ex *fake_create_cq_ex(struct ibv_context *context,
 
 static int fake_resize_cq(struct ibv_cq *cq, int cqe)
 {
+	fake_syscall();
 	if (fake.no_resize || cqe > fake.max_cqe)
 		return EINVAL;
 	cq->cqe = cqe;
@@ -645,6 +656,7 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 		break;
 	case RISO_IOC_REGISTER:
 		reg = arg;
+		fake_syscall();
 		errno = fake.register_err;
 		if (errno == EPERM && reg->class == RISO_CLASS_BY_RULE)
 			errno = 0;
@@ -849,6 +861,7 @@ static void reset_fake(void)
 	fake.attach_err = 0;
 	fake.register_err = 0;
 	fake.run_helper = false;
+	fake.at_call = NULL;
 	fake.thread_err = 0;
 	fake.least_stack = 0;
 	unsetenv("RDMA_ISOLATE_SPIN_US");
@@ -936,7 +949,7 @@ static void drive(struct prog *p)
 {
 	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
 
-	pthread_mutex_lock(&f->ctx->m->lock);
+	riso_lock(&f->ctx->m->lock);
 	riso_queue_drive(f->ctx->m);
 	riso_member_unlock(f->ctx->m);
 }
@@ -1471,7 +1484,7 @@ static void polled_late(void **state)
 	assert_int_equal(fake_run(p->qp, 2), 2);
 	assert_int_equal(fake_poll_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1, &e.wc), 1);
 	expect(p, 2, IBV_WC_SUCCESS);
-	pthread_mutex_lock(&f->ctx->m->lock);
+	riso_lock(&f->ctx->m->lock);
 	is_shown = riso_comp_translate(&e);
 	riso_member_unlock(f->ctx->m);
 	assert_true(is_shown);
@@ -2378,6 +2391,86 @@ static void forked(void **state)
 	pump(p, 1, 1);
 }
 
+/* A signal handler that comes in the middle of a call may start another program. */
+static void fork_inside(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(3);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 3);
+	fake.calls++;
+}
+
+static void forked_inside(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	int status;
+	pid_t pid;
+
+	fake.k.mode = RISO_USER_OPEN;
+	fake.calls = 0;
+	fake.at_call = fork_inside;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 3 * DEPTH), 0);
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_BANDWIDTH), 0);
+	assert_int_equal(fake.calls, 3);
+	fake.at_call = NULL;
+	/* And one that comes elsewhere is not taken for such a one. */
+	pid = fork();
+	if (!pid)
+		_exit(f->pass ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	fake_run(p->qp, 1);
+	expect(p, 1, IBV_WC_SUCCESS);
+}
+
+static bool cancelable(void)
+{
+	int now;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &now);
+	pthread_setcancelstate(now, NULL);
+	return now == PTHREAD_CANCEL_ENABLE;
+}
+
+static void count_kept(void)
+{
+	fake.calls += !cancelable();
+}
+
+/* Who is cancelled leaves nothing locked: that waits until the call is over. */
+static void kept_from_cancel(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *qp = make_qp_ex(p);
+
+	fake.k.mode = RISO_USER_OPEN;
+	fake.calls = 0;
+	fake.at_call = count_kept;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.calls, 1);
+	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 3 * DEPTH), 0);
+	assert_int_equal(fake.calls, 2);
+	fake.class_id = RISO_CLASS_LATENCY;
+	assert_int_equal(riso_set_class(&qp->ex.qp_base, RISO_CLASS_LATENCY), 0);
+	assert_int_equal(fake.calls, 3);
+	/* Straight to the provider, under the lock that is held from the start. */
+	ibv_wr_start(&qp->ex);
+	assert_true(cancelable());
+	ibv_wr_send(&qp->ex);
+	assert_int_equal(ibv_wr_complete(&qp->ex), 0);
+	assert_int_equal(fake.calls, 4);
+	assert_true(cancelable());
+	riso_destroy_qp(&qp->ex.qp_base);
+	fake_run(p->qp, 1);
+	expect(p, 1, IBV_WC_SUCCESS);
+}
+
 /* Who closes the device with queue pairs on it leaves nothing to the helper. */
 static void closed_early(void **state)
 {
@@ -2570,7 +2663,7 @@ static void helper_each(void **state)
 
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK, 0), 0);
 	assert_int_equal(fake.helpers, 1);
-	pthread_mutex_lock(&m->lock);
+	riso_lock(&m->lock);
 	m->held = 1;
 	fake.least_stack = MB;
 	riso_member_unlock(m);
@@ -2758,6 +2851,8 @@ int main(void)
 		TEST(builders),
 		TEST_EMPTY(extended_cq),
 		TEST(forked),
+		TEST(forked_inside),
+		TEST(kept_from_cancel),
 		TEST(closed_early),
 		TEST(helper_posts),
 		TEST(helper_ends),
