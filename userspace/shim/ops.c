@@ -396,7 +396,6 @@ static int ask(struct riso_flow *f, uint32_t wish)
 	if (err)
 		return err;
 	riso_lock(&m->lock);
-	f->class_wish = wish;
 	f->class_id = class_id;
 	riso_queue_pass(f);
 	if (m->held)
@@ -408,6 +407,8 @@ static int ask(struct riso_flow *f, uint32_t wish)
 /**
  * riso_flow_ask - ask for the class of a flow
  * @f: the flow; nothing is locked
+ *
+ * A wish that no rule allows is kept: another rule may.
  */
 void riso_flow_ask(struct riso_flow *f)
 {
@@ -452,6 +453,8 @@ int riso_set_class(struct ibv_qp *qp, uint32_t class_id)
 		return EOPNOTSUPP;
 	riso_lock(&riso_class_lock);
 	err = ask(f, class_id);
+	if (!err)
+		f->class_wish = class_id;
 	riso_unlock(&riso_class_lock);
 	return err;
 }

@@ -393,7 +393,8 @@ struct riso_build {
  * @sig_all: the program wants a completion of everything
  * @tagged: counted in &riso_cq.tagged
  * @alone: the kernel does not know the queue pair
- * @class_wish: what the program asks for, or RISO_CLASS_BY_RULE
+ * @class_wish: what the program asks for, whether it is allowed or not, or
+ *	RISO_CLASS_BY_RULE; under riso_class_lock
  * @class_id: the class in force
  * @classes: riso_kpage.classes when it was asked for; read without the lock
  * @stopped: nothing may be posted, the queue pair is being reset

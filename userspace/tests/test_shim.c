@@ -94,6 +94,7 @@ static struct {
 		char uroom[4096];
 	};
 	uint32_t class_id;
+	uint32_t wish;		/* what was asked for last */
 	int open_err, attach_err, register_err;
 	int opened, closed, waits;
 	uint64_t granted[RISO_USER_DIRS];
@@ -660,6 +661,7 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 		errno = fake.register_err;
 		if (errno == EPERM && reg->class == RISO_CLASS_BY_RULE)
 			errno = 0;
+		fake.wish = reg->class;
 		reg->class = fake.class_id;
 		break;
 	case RISO_IOC_WAIT:
@@ -2068,6 +2070,47 @@ static void latency_passes(void **state)
 	pump(p, 4, 1);
 }
 
+/* What no rule allows is asked for again when the rules have changed. */
+static void wish_kept(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f;
+
+	setenv("RDMA_ISOLATE_CLASS", "latency", 1);
+	fake.register_err = EPERM;
+	assert_int_equal(setup_as(p, 0), 0);
+	unsetenv("RDMA_ISOLATE_CLASS");
+	f = riso_map_find(&riso_flows, p->qp);
+	assert_int_equal(fake.wish, RISO_CLASS_BY_RULE);
+	assert_false(f->pass);
+	fake.register_err = 0;
+	fake.class_id = RISO_CLASS_LATENCY;
+	fake.k.classes++;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.wish, RISO_CLASS_LATENCY);
+	assert_true(f->pass);
+	/* A wish that was refused to its caller is none. */
+	fake.register_err = EPERM;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT),
+			 EPERM);
+	assert_true(f->pass);
+	fake.register_err = 0;
+	fake.k.classes++;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.wish, RISO_CLASS_LATENCY);
+	/* One that was granted takes the place of the former. */
+	fake.class_id = RISO_CLASS_BANDWIDTH;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT), 0);
+	fake.k.classes++;
+	fake.k.mode = RISO_USER_OPEN;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 3, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.wish, RISO_CLASS_THROUGHPUT);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_SUCCESS);
+	expect(p, 2, IBV_WC_SUCCESS);
+	expect(p, 3, IBV_WC_SUCCESS);
+}
+
 /* What went straight and completed leaves room. */
 static void latency_makes_room(void **state)
 {
@@ -2843,6 +2886,7 @@ int main(void)
 		TEST(open_and_paced),
 		TEST(never_stuck),
 		TEST(latency_passes),
+		TEST_EMPTY(wish_kept),
 		TEST(latency_makes_room),
 		TEST(turns),
 		TEST(not_ours),
