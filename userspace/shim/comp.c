@@ -20,7 +20,7 @@
  * unless the program has not polled for long.
  *
  * Everything here runs under riso_member.lock, in any thread, and does not allocate
- * but for riso_comp_attach(), on the way of ibv_create_qp().
+ * but for riso_comp_grow(), on the way of ibv_create_qp() and ibv_resize_cq().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -407,8 +407,41 @@ bool riso_comp_is_news(struct riso_cq *c)
 }
 
 /**
+ * riso_comp_grow - make room for all that the program may have in a CQ
+ * @c: the CQ, of which nothing but the size is locked
+ * @asked: entries that the program asks for
+ *
+ * The ring becomes no smaller, so what it holds has room.
+ *
+ * Return: 0; or ENOMEM, and nothing has changed.
+ */
+int riso_comp_grow(struct riso_cq *c, int asked)
+{
+	uint32_t num = asked + RISO_SLOTS;
+	struct riso_soft *ring, *old;
+	uint32_t n = 0;
+
+	if (num <= c->soft_num)
+		return 0;
+	ring = calloc(num, sizeof(*ring));
+	if (!ring)
+		return ENOMEM;
+	riso_lock(&c->ctx->m->lock);
+	while (c->soft_head != c->soft_tail)
+		ring[n++] = c->soft[c->soft_head++ % c->soft_num];
+	old = c->soft;
+	c->soft = ring;
+	c->soft_num = num;
+	c->soft_head = 0;
+	c->soft_tail = n;
+	riso_unlock(&c->ctx->m->lock);
+	free(old);
+	return 0;
+}
+
+/**
  * riso_comp_attach - a flow will complete here
- * @f: the flow; nothing is posted yet
+ * @f: the flow; nothing is posted yet, and nothing but the size of the CQ is locked
  *
  * Return: 0 or ENOMEM.
  */
@@ -416,14 +449,12 @@ int riso_comp_attach(struct riso_flow *f)
 {
 	struct riso_cq *c = f->cq;
 
-	if (!c->soft) {
-		c->soft_num = c->asked + RISO_SLOTS;
-		c->soft = calloc(c->soft_num, sizeof(*c->soft));
-		if (!c->soft)
-			return ENOMEM;
-	}
+	if (riso_comp_grow(c, c->asked))
+		return ENOMEM;
+	riso_lock(&c->ctx->m->lock);
 	c->flows++;
 	riso_comp_tag(f, true);
+	riso_unlock(&c->ctx->m->lock);
 	return 0;
 }
 

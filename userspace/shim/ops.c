@@ -176,9 +176,12 @@ static void add_cq(struct riso_ctx *ctx, struct ibv_cq *cq, int asked, bool ex)
 		riso_cqex_swap(c, (struct ibv_cq_ex *)cq);
 }
 
+/* With @more on top, or as many of them as there may be. */
 static int larger(int asked, int more, int max)
 {
-	return asked > 0 && max - more >= asked ? asked + more : asked;
+	if (asked <= 0 || asked > max)
+		return asked;
+	return max - asked < more ? max : asked + more;
 }
 
 /**
@@ -243,20 +246,26 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
  * @cq: see there
  * @cqe: see there
  *
- * The entries for chunks come on top.
+ * The entries for chunks come on top, as far as the device goes. Near its limit the program
+ * gets what it asks for all the same: its flows keep posting as before, so that all but
+ * riso_cq.reserved entries are safe to be filled, and no other flow finds room.
  *
  * Return: see there.
  */
 int riso_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
-	int extra, err;
+	int err = 0;
 
 	if (!c)
 		return riso_real.resize_cq(cq, cqe);
 	riso_lock(&riso_size_lock);
-	extra = c->reserved;
-	err = riso_real.resize_cq(cq, cqe > 0 ? cqe + extra : cqe);
+	/* Before anything has changed; what is too large is the provider's to refuse. */
+	if (c->soft && cqe > 0 && cqe <= c->ctx->max_cqe)
+		err = riso_comp_grow(c, cqe);
+	if (!err)
+		err = riso_real.resize_cq(cq, larger(cqe, c->reserved,
+						     c->ctx->max_cqe));
 	if (!err)
 		c->asked = cqe;
 	riso_unlock(&riso_size_lock);
@@ -551,9 +560,9 @@ static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *at
 	f->ex = ex && ex->wr_start;
 	if (riso_queue_alloc(f, real))
 		return false;
-	riso_lock(&m->lock);
+	riso_lock(&riso_size_lock);
 	err = riso_comp_attach(f);
-	riso_unlock(&m->lock);
+	riso_unlock(&riso_size_lock);
 	if (err)
 		return false;
 	if (riso_map_add(&riso_flows, qp, f)) {

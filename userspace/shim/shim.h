@@ -282,8 +282,9 @@ struct riso_soft {
  * @sleeper: the program sleeps in ibv_get_cq_event(); without a lock
  * @unseen: how often the helper has looked since the program polled
  * @round: of the helper that looked last
- * @soft: ring of completions that wait
- * @soft_num: size of the ring
+ * @soft: ring of completions that wait, once there was a flow; changes under
+ *	riso_size_lock, too
+ * @soft_num: size of the ring; likewise
  * @soft_head: next one for the program
  * @soft_tail: next free one
  * @session: held from start_poll to end_poll
@@ -515,6 +516,7 @@ bool riso_comp_translate(struct riso_soft *e);
 void riso_comp_reap(struct riso_cq *c);
 void riso_comp_pop(struct riso_cq *c, struct riso_soft *e);
 bool riso_comp_push(struct riso_cq *c, const struct riso_soft *e);
+int riso_comp_grow(struct riso_cq *c, int asked);
 int riso_comp_attach(struct riso_flow *f);
 void riso_comp_detach(struct riso_flow *f);
 void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s);

@@ -2600,6 +2600,56 @@ static void wait_ended(void)
 	fail();
 }
 
+/* A larger CQ has room for more that waits for who does not poll. */
+static void resized(void **state)
+{
+	enum { MANY = 512 };
+	struct ibv_pd pd = { .context = ctx };
+	struct ibv_qp_init_attr attr;
+	struct prog q = {};
+	uint64_t i;
+
+	(void)state;
+	fake.run_helper = true;
+	q.cq = make_cq(DEPTH);
+	q.qp = make_qp(&q, q.cq, 0);
+	riso_destroy_qp(&q.qp->ex.qp_base);
+	attr = q.attr;
+	attr.cap.max_send_wr = MANY;
+	q.qp = (struct fake_qp *)riso_create_qp(&pd, &attr);
+	assert_non_null(q.qp);
+	fake.k.window = 4 * cost(CHUNK);
+	/* What it holds stays in order. */
+	for (i = 0; i < 2 * DEPTH; i++) {
+		assert_int_equal(post(q.qp, IBV_WR_SEND, i, CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+		grant(RISO_USER_TX, cost(CHUNK));
+		wait_posted(&q, i + 1);
+		fake_run(q.qp, 1);
+	}
+	expect(&q, 0, IBV_WC_SUCCESS);
+	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq), 2 * MANY), 0);
+	for (; i < MANY; i++) {
+		assert_int_equal(post(q.qp, IBV_WR_SEND, i, CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+		grant(RISO_USER_TX, 4 * cost(CHUNK));
+		wait_posted(&q, i + 1);
+		fake_run(q.qp, UINT32_MAX);
+	}
+	for (i = 1; i < MANY; i++)
+		expect(&q, i, IBV_WC_SUCCESS);
+	expect_none(&q);
+	/* As large as the device can, also with our own entries. */
+	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq), fake.max_cqe), 0);
+	assert_int_equal(q.cq->cq.cqe, fake.max_cqe);
+	assert_int_not_equal(riso_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq),
+					    fake.max_cqe + 1), 0);
+	assert_int_not_equal(riso_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq), INT32_MAX), 0);
+	assert_false(q.cq->overflow);
+	riso_destroy_qp(&q.qp->ex.qp_base);
+	riso_destroy_cq(ibv_cq_ex_to_cq(&q.cq->cq));
+}
+
 /*
  * It ends when there is nothing for it to do, so that a process can whose last threads
  * return, and there is another one when there is again.
@@ -2899,6 +2949,7 @@ int main(void)
 		TEST(kept_from_cancel),
 		TEST(closed_early),
 		TEST(helper_posts),
+		TEST(resized),
 		TEST(helper_ends),
 		TEST(helper_waits),
 		TEST(helper_each),
