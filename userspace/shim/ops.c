@@ -315,9 +315,9 @@ static bool sleeps(struct ibv_comp_channel *channel)
  * @cq: see there
  * @cq_context: see there
  *
- * Completions of chunks raise events, too. A program that sleeps here sleeps on. One
- * that sleeps elsewhere, as in poll(), was woken up and may not be held here; it finds
- * an empty CQ.
+ * Completions of chunks raise events, too. A call that sleeps here sleeps on. One that
+ * finds an event may come from a program that was woken up elsewhere, as in poll(), and
+ * may not be held here: it finds an empty CQ, as programs have to expect.
  *
  * Return: see there.
  */
@@ -326,23 +326,17 @@ int riso_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 {
 	struct riso_ctx *ctx = find_ctx(channel->context);
 	struct riso_cq *c;
-	bool slept;
 	int err;
 
-	if (!ctx || !__atomic_load_n(&ctx->tagged, __ATOMIC_RELAXED))
+	if (!ctx || !__atomic_load_n(&ctx->tagged, __ATOMIC_RELAXED) ||
+	    !sleeps(channel))
 		return riso_real.get_cq_event(channel, cq, cq_context);
-	slept = sleeps(channel);
 	for (;;) {
 		err = riso_real.get_cq_event(channel, cq, cq_context);
 		if (err)
 			return err;
 		c = riso_map_find(&riso_cqs, *cq);
-		if (!c)
-			return 0;
-		if (slept)
-			__atomic_store_n(&c->sleeper, true, __ATOMIC_RELAXED);
-		if (!__atomic_load_n(&c->sleeper, __ATOMIC_RELAXED) ||
-		    riso_comp_is_news(c))
+		if (!c || riso_comp_is_news(c))
 			return 0;
 		riso_real.ack_cq_events(*cq, 1);
 	}

@@ -279,7 +279,6 @@ struct riso_soft {
  * @notify: the program has armed it once
  * @armed: the program has armed it, and has not polled since
  * @solicited: it did so for solicited ones only
- * @sleeper: the program sleeps in ibv_get_cq_event(); without a lock
  * @unseen: how often the helper has looked since the program polled
  * @round: of the helper that looked last
  * @soft: ring of completions that wait, once there was a flow; changes under
@@ -306,7 +305,6 @@ struct riso_cq {
 	bool notify;
 	bool armed;
 	int solicited;
-	bool sleeper;
 	uint32_t unseen;
 	uint32_t round;
 	struct riso_soft *soft;
