@@ -9,8 +9,8 @@
  *
  * All times are of CLOCK_MONOTONIC, in nanoseconds. Sizes are in cost bytes: the bytes
  * of a work request on the wire, the payload with riso_kpage.header around each packet
- * of the path MTU, but at least riso_kpage.op_bytes. A READ costs what it brings, in
- * direction RISO_USER_RX; everything else counts in RISO_USER_TX.
+ * of the path MTU and 16 for itself, but at least riso_kpage.op_bytes. A READ costs what
+ * it brings, in direction RISO_USER_RX; everything else counts in RISO_USER_TX.
  */
 #ifndef _UAPI_LINUX_RDMA_ISOLATE_USER_H
 #define _UAPI_LINUX_RDMA_ISOLATE_USER_H
@@ -66,7 +66,8 @@ struct riso_grant {
 /**
  * struct riso_kdir - grants of one direction
  * @seq: number of the grant given last, from 1 on; 0 when there was none
- * @chunk: size that messages are cut to (payload bytes), 0 for uncut
+ * @chunk: size that messages are cut to (payload bytes), rounded up to a multiple of the
+ *	path MTU, 0 for uncut
  * @grant: grant n is in element n % 2
  * @pad: 0
  *

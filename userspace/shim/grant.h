@@ -166,18 +166,20 @@ static inline bool riso_slice_debt(struct riso_slice *s, __u64 now,
 }
 
 /**
- * riso_cost - what a work request costs
- * @payload: bytes of the message
+ * riso_cost - what a chunk, or a message that goes out whole, costs
+ * @payload: its bytes
  * @mtu: path MTU
  * @header: riso_kpage.header
  * @op_bytes: riso_kpage.op_bytes
+ *
+ * As riso_piece_wire(), so that who posts makes no difference.
  *
  * Return: cost bytes.
  */
 static inline __u64 riso_cost(__u64 payload, __u32 mtu, __u32 header,
 			      __u32 op_bytes)
 {
-	__u64 wire = riso_wire_bytes(payload, mtu, header);
+	__u64 wire = riso_wire_bytes(payload, mtu, header) + RISO_MESSAGE_HEADER;
 
 	return wire > op_bytes ? wire : op_bytes;
 }

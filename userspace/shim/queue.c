@@ -188,14 +188,22 @@ static uint64_t cost_of(const struct riso_flow *f, uint32_t len)
 	return riso_cost(len, f->mtu, k->header, k->op_bytes);
 }
 
+static uint32_t chunk_size(const struct riso_flow *f, const struct riso_rec *rec)
+{
+	const struct riso_kdir *kdir = &f->ctx->m->kpage->dir[rec_dir(rec)];
+
+	return riso_chunk_round(__atomic_load_n(&kdir->chunk, __ATOMIC_RELAXED),
+				f->mtu);
+}
+
+/* The size that it is cut to, 0 for uncut */
 static uint32_t chunk_of(const struct riso_flow *f, const struct riso_rec *rec)
 {
 	if ((rec->wr.send_flags & IBV_SEND_INLINE) ||
 	    (rec->wr.opcode != IBV_WR_RDMA_WRITE &&
 	     rec->wr.opcode != IBV_WR_RDMA_READ))
 		return 0;
-	return __atomic_load_n(&f->ctx->m->kpage->dir[rec_dir(rec)].chunk,
-			       __ATOMIC_RELAXED);
+	return chunk_size(f, rec);
 }
 
 /**
@@ -497,7 +505,7 @@ static void next_piece(const struct riso_flow *f, bool open, struct piece *p)
 static bool is_sparse(struct riso_flow *f, const struct piece *p, uint64_t now)
 {
 	struct riso_member *m = f->ctx->m;
-	uint32_t chunk = m->kpage->dir[rec_dir(p->rec)].chunk;
+	uint32_t chunk = chunk_size(f, p->rec);
 
 	if (m->num_busy != 1 || p->rec->seq < f->fresh || p->cut ||
 	    (chunk && p->rec->len > chunk))

@@ -1740,6 +1740,37 @@ static void repriced(void **state)
 	grant_wanted(p, 2);
 }
 
+/* A message costs what it would cost a user of the kernel. */
+static void costs(void **state)
+{
+	static const uint32_t mtus[] = { 256, 1024, 4096 };
+	uint32_t i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(mtus); i++)
+		for (k = 0; k < ARRAY_SIZE(sizes); k++)
+			assert_int_equal(riso_cost(sizes[k], mtus[i],
+						   RISO_PACKET_HEADER, 0),
+					 riso_piece_wire(sizes[k], mtus[i]));
+	assert_int_equal(riso_cost(1, 1024, RISO_PACKET_HEADER, 0), 1 + 58 + 16);
+	assert_int_equal(riso_cost(1, 1024, RISO_PACKET_HEADER, 76), 76);
+}
+
+/* Chunks fill their packets, as those of users of the kernel do. */
+static void chunks_rounded(void **state)
+{
+	struct prog *p = *state;
+
+	fake.k.dir[0].chunk = 3 * MTU + 1;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 6 * MTU,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.u.dir[0].want, cost(4 * MTU) + cost(2 * MTU));
+	pump(p, 1, 1);
+	assert_int_equal(p->qp->posted, 2);
+	assert_int_equal(fake_len(&p->qp->sq[0].wr), 4 * MTU);
+	assert_int_equal(fake_len(&p->qp->sq[1].wr), 2 * MTU);
+}
+
 /* A message that is not cut and costs more than a grant is paid for in parts. */
 static void large_send(void **state)
 {
@@ -2926,6 +2957,8 @@ int main(void)
 		TEST(events_of_chunks),
 		TEST(grants_spent_exactly),
 		TEST(repriced),
+		TEST_EMPTY(costs),
+		TEST(chunks_rounded),
 		TEST(large_send),
 		TEST(void_grants),
 		TEST(numbers_wrap),
