@@ -80,6 +80,8 @@ struct fake_cq {
 static struct {
 	struct verbs_context v;
 	struct ibv_device device;
+	struct ibv_pd domain;
+	struct ibv_td *td;	/* that it was asked for with */
 	pthread_mutex_t lock;
 	int max_qp_wr, max_cqe, no_resize;
 	uint32_t next_qpn;
@@ -177,6 +179,24 @@ static int fake_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 			break;
 		}
 	}
+	pthread_mutex_unlock(&fake.lock);
+	return err;
+}
+
+static int fake_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw,
+			struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = bind->send_flags,
+		.bind_mw.mw = mw,
+		.bind_mw.bind_info = bind->bind_info,
+	};
+	int err;
+
+	pthread_mutex_lock(&fake.lock);
+	err = fake_post_one((struct fake_qp *)ibqp, &wr);
 	pthread_mutex_unlock(&fake.lock);
 	return err;
 }
@@ -376,6 +396,26 @@ static void fake_wr_send(struct ibv_qp_ex *ex)
 	fake_build(ex, IBV_WR_SEND);
 }
 
+static void fake_wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	fake_build(ex, IBV_WR_SEND_WITH_INV)->invalidate_rkey = rkey;
+}
+
+static void fake_wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	fake_build(ex, IBV_WR_LOCAL_INV)->invalidate_rkey = rkey;
+}
+
+static void fake_wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw,
+			    uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+	struct ibv_send_wr *wr = fake_build(ex, IBV_WR_BIND_MW);
+
+	wr->bind_mw.mw = mw;
+	wr->bind_mw.rkey = rkey;
+	wr->bind_mw.bind_info = *info;
+}
+
 static void fake_wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 			    uint32_t length)
 {
@@ -465,6 +505,9 @@ static struct ibv_qp *fake_create_qp_ex(struct ibv_context *context,
 	qp->ex.wr_start = fake_wr_start;
 	qp->ex.wr_rdma_write = fake_wr_rdma_write;
 	qp->ex.wr_send = fake_wr_send;
+	qp->ex.wr_send_inv = fake_wr_send_inv;
+	qp->ex.wr_local_inv = fake_wr_local_inv;
+	qp->ex.wr_bind_mw = fake_wr_bind_mw;
 	qp->ex.wr_set_sge = fake_wr_set_sge;
 	qp->ex.wr_set_sge_list = fake_wr_set_sge_list;
 	qp->ex.wr_set_inline_data = fake_wr_set_inline_data;
@@ -591,18 +634,35 @@ static int fake_destroy_cq(struct ibv_cq *cq)
 	return 0;
 }
 
+static struct ibv_pd *
+fake_alloc_parent_domain(struct ibv_context *context,
+			 struct ibv_parent_domain_init_attr *attr)
+{
+	(void)context;
+	fake.td = attr->td;
+	return &fake.domain;
+}
+
 static struct ibv_context *fake_open_device(struct ibv_device *device)
 {
 	memset(&fake.v, 0, sizeof(fake.v));
 	fake.v.sz = sizeof(fake.v);
 	fake.v.create_qp_ex = fake_create_qp_ex;
 	fake.v.create_cq_ex = fake_create_cq_ex;
+	fake.v.alloc_parent_domain = fake_alloc_parent_domain;
 	fake.v.context.device = device;
 	fake.v.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	fake.v.context.ops.post_send = fake_post_send;
+	fake.v.context.ops.bind_mw = fake_bind_mw;
 	fake.v.context.ops.poll_cq = fake_poll_cq;
 	fake.v.context.ops.req_notify_cq = fake_req_notify_cq;
 	return &fake.v.context;
+}
+
+static struct ibv_context *fake_import_device(int cmd_fd)
+{
+	assert_int_equal(cmd_fd, 5);
+	return fake_open_device(&fake.device);
 }
 
 static int fake_close_device(struct ibv_context *context)
@@ -1112,6 +1172,123 @@ static void whole_and_in_order(void **state)
 				 first);
 	}
 	assert_int_equal(fake_len(&p->qp->sq[5].wr), 5 * CHUNK);
+}
+
+/* What has no data, and a SEND that invalidates, too; they keep their keys. */
+static void keys_in_order(void **state)
+{
+	static const int opcodes[] = { IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV };
+	struct prog *p = *state;
+	struct ibv_sge sge = { .addr = (uintptr_t)local, .length = 3 * CHUNK };
+	struct ibv_send_wr *bad;
+	uint64_t before;
+	uint32_t i;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 0, 2 * CHUNK, 0), 0);
+	before = fake.u.dir[0].want;
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		struct ibv_send_wr wr = {
+			.wr_id = i,
+			.opcode = opcodes[i],
+			.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
+			.invalidate_rkey = 70 + i,
+			.sg_list = i ? &sge : NULL,
+			/* Nobody looks at it where there are no data. */
+			.num_sge = i ? 1 : SGES + 1,
+		};
+
+		assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, &wr, &bad), 0);
+	}
+	assert_int_equal(fake.u.dir[0].want - before, cost(0) + cost(3 * CHUNK));
+	assert_int_equal(p->qp->posted, 0);
+	pump(p, 0, ARRAY_SIZE(opcodes));
+	assert_int_equal(p->qp->posted, 2 + ARRAY_SIZE(opcodes));
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		const struct ibv_send_wr *wr = &p->qp->sq[2 + i].wr;
+
+		assert_int_equal(wr->opcode, opcodes[i]);
+		assert_int_equal(wr->invalidate_rkey, 70 + i);
+		assert_true(wr->send_flags & IBV_SEND_FENCE);
+		assert_int_equal(fake_len(wr), i ? 3 * CHUNK : 0);
+	}
+}
+
+static int bind(struct prog *p, struct ibv_mw *mw, uint64_t wr_id)
+{
+	struct ibv_mw_bind how = {
+		.wr_id = wr_id,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	};
+
+	return ibv_bind_mw(&p->qp->ex.qp_base, mw, &how);
+}
+
+/* It changes the window at once, so what is held goes out before it. */
+static void binds(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct ibv_mw mw = { .context = ctx, .type = IBV_MW_TYPE_1 };
+	const struct ibv_send_wr *wr;
+	uint32_t i;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, 2 * cost(CHUNK));
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 2);
+	assert_int_equal(bind(p, &mw, 2), 0);
+	assert_int_equal(p->qp->posted, 4);
+	assert_int_equal(fake_len(&p->qp->sq[2].wr), 6 * CHUNK);
+	wr = &p->qp->sq[3].wr;
+	assert_int_equal(wr->opcode, IBV_WR_BIND_MW);
+	assert_ptr_equal(wr->bind_mw.mw, &mw);
+	assert_int_equal(wr->bind_mw.bind_info.mw_access_flags,
+			 IBV_ACCESS_REMOTE_WRITE);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_SUCCESS);
+	expect(p, 2, IBV_WC_SUCCESS);
+	expect_none(p);
+	check_books();
+
+	/* What does not go out, or a provider that will not, leaves all as it was. */
+	fake.now += 20 * MSEC;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 3, 8, IBV_SEND_SIGNALED), 0);
+	p->qp->refuse = EAGAIN;
+	assert_int_equal(bind(p, &mw, 4), ENOMEM);
+	p->qp->refuse = 0;
+	pump(p, 3, 1);
+	p->qp->refuse = EINVAL;
+	assert_int_equal(bind(p, &mw, 4), EINVAL);
+	p->qp->refuse = 0;
+	assert_int_equal(p->qp->posted, 5);
+	assert_int_equal(f->sq.signaled, 0);
+
+	/* It is one of those that the program may have. */
+	for (i = 0; i < DEPTH; i++)
+		assert_int_equal(bind(p, &mw, 4 + i), 0);
+	assert_int_equal(bind(p, &mw, 99), ENOMEM);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 99, 8, 0), ENOMEM);
+	assert_int_equal(p->qp->posted, 5 + DEPTH);
+	pump(p, 4, DEPTH);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+}
+
+/* Straight to the provider, with the completion that it was not told of. */
+static void binds_direct(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_mw mw = { .context = ctx, .type = IBV_MW_TYPE_1 };
+	struct ibv_mw_bind how = { .wr_id = 1 };
+
+	fake.class_id = RISO_CLASS_LATENCY;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_LATENCY), 0);
+	assert_int_equal(ibv_bind_mw(&p->qp->ex.qp_base, &mw, &how), 0);
+	assert_int_equal(how.send_flags, 0);
+	assert_int_equal(p->qp->sq[0].wr.wr_id, 1);
+	fake_run(p->qp, 1);
+	expect(p, 1, IBV_WC_SUCCESS);
 }
 
 static void inline_data(void **state)
@@ -2370,6 +2547,92 @@ static void builders(void **state)
 	p->qp = plain;
 }
 
+static void build_keys(struct ibv_qp_ex *ex, struct ibv_mw *mw)
+{
+	struct ibv_mw_bind_info info = { .addr = 4711 };
+
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ex->wr_id = 1;
+	ibv_wr_bind_mw(ex, mw, 51, &info);
+	memset(&info, 0, sizeof(info));
+	ex->wr_id = 2;
+	ibv_wr_local_inv(ex, 52);
+	ex->wr_id = 3;
+	ibv_wr_send_inv(ex, 53);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+}
+
+static void expect_keys(struct fake_qp *qp, const struct ibv_mw *mw)
+{
+	const struct fake_wr *w = &qp->sq[qp->posted - 3];
+
+	assert_int_equal(w[0].wr.opcode, IBV_WR_BIND_MW);
+	assert_ptr_equal(w[0].wr.bind_mw.mw, mw);
+	assert_int_equal(w[0].wr.bind_mw.rkey, 51);
+	assert_int_equal(w[0].wr.bind_mw.bind_info.addr, 4711);
+	assert_int_equal(w[1].wr.opcode, IBV_WR_LOCAL_INV);
+	assert_int_equal(w[1].wr.invalidate_rkey, 52);
+	assert_int_equal(w[2].wr.opcode, IBV_WR_SEND_WITH_INV);
+	assert_int_equal(w[2].wr.invalidate_rkey, 53);
+}
+
+/* The same through ibv_wr_*, held and straight to the provider. */
+static void builders_keys(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *qp = make_qp_ex(p);
+	struct fake_qp *plain = p->qp;
+	struct ibv_mw mw = {};
+	uint32_t i;
+
+	p->qp = qp;
+	build_keys(&qp->ex, &mw);
+	assert_int_equal(qp->posted, 0);
+	assert_int_equal(qp->num_built, 0);
+	pump(p, 1, 3);
+	assert_int_equal(qp->posted, 3);
+	expect_keys(qp, &mw);
+	fake.class_id = RISO_CLASS_LATENCY;
+	fake.k.classes++;
+	build_keys(&qp->ex, &mw);
+	assert_int_equal(qp->num_built, 3);
+	assert_int_equal(qp->posted, 6);
+	expect_keys(qp, &mw);
+	fake_run(qp, UINT32_MAX);
+	for (i = 1; i <= 3; i++)
+		expect(p, i, IBV_WC_SUCCESS);
+	riso_destroy_qp(&qp->ex.qp_base);
+	p->qp = plain;
+}
+
+/* A device that another process has opened is one like others. */
+static void imported(void **state)
+{
+	struct prog *p = *state;
+
+	ctx = riso_import_device(5);
+	p->cq = make_cq(2 * DEPTH);
+	p->qp = make_qp(p, p->cq, 0);
+	assert_non_null(riso_map_find(&riso_flows, p->qp));
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 0);
+	pump(p, 1, 1);
+}
+
+/* The provider hears of no domain of a single thread, and the program of no change. */
+static void parent_domain(void **state)
+{
+	struct ibv_td td;
+	struct ibv_parent_domain_init_attr attr = { .td = &td };
+
+	(void)state;
+	fake.td = &td;
+	assert_ptr_equal(ibv_alloc_parent_domain(ctx, &attr), &fake.domain);
+	assert_null(fake.td);
+	assert_ptr_equal(attr.td, &td);
+}
+
 static void extended_cq(void **state)
 {
 	struct prog *p = *state;
@@ -2896,6 +3159,7 @@ static int fake_group_setup(void **state)
 	(void)state;
 	riso_real = (struct riso_real) {
 		.open_device = fake_open_device,
+		.import_device = fake_import_device,
 		.close_device = fake_close_device,
 		.get_device_name = fake_get_device_name,
 		.query_device = fake_query_device,
@@ -2934,6 +3198,9 @@ int main(void)
 		TEST(read_bytes),
 		TEST(read_byte_len),
 		TEST(whole_and_in_order),
+		TEST(keys_in_order),
+		TEST(binds),
+		cmocka_unit_test_setup_teardown(binds_direct, setup_sig_all, teardown),
 		TEST(inline_data),
 		TEST(unsignaled),
 		cmocka_unit_test_setup_teardown(sig_all, setup_sig_all, teardown),
@@ -2979,6 +3246,9 @@ int main(void)
 		TEST_EMPTY(limits),
 		TEST_EMPTY(no_kernel),
 		TEST(builders),
+		TEST(builders_keys),
+		TEST_EMPTY(imported),
+		TEST(parent_domain),
 		TEST_EMPTY(extended_cq),
 		TEST(forked),
 		TEST(forked_inside),
