@@ -25,8 +25,8 @@ struct ibv_qp;
  * @qp: an RC queue pair
  * @class_id: how it shall be treated
  *
- * Return: 0; EPERM when no rule lets this program choose that class; EOPNOTSUPP for
- * a queue pair that takes no part.
+ * Return: 0; EINVAL for what is no class; EPERM when no rule lets this program choose that
+ * class; ENODEV when the device is gone; EOPNOTSUPP for a queue pair that takes no part.
  */
 int rdma_isolate_set_class(struct ibv_qp *qp, enum riso_class class_id)
 	__attribute__((weak));
