@@ -2731,6 +2731,25 @@ static void forked(void **state)
 	pump(p, 1, 1);
 }
 
+static bool is_locked(pthread_mutex_t *lock)
+{
+	if (pthread_mutex_trylock(lock))
+		return true;
+	pthread_mutex_unlock(lock);
+	return false;
+}
+
+/* All is as it was when the call was interrupted. */
+static bool is_untouched(void)
+{
+	struct riso_ctx *c = riso_map_find(&riso_ctxs, ctx);
+
+	if (c->m->fd < 0)
+		return false;
+	return is_locked(&c->m->lock) || is_locked(&riso_size_lock) ||
+	       is_locked(&riso_class_lock);
+}
+
 /* A signal handler that comes in the middle of a call may start another program. */
 static void fork_inside(void)
 {
@@ -2738,9 +2757,10 @@ static void fork_inside(void)
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(3);
+		_exit(is_untouched() ? 3 : 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WEXITSTATUS(status), 3);
+	assert_true(is_untouched());
 	fake.calls++;
 }
 
