@@ -14,6 +14,8 @@
 . "$(dirname "$0")/agent.inc"
 
 rounds=${RISO_ROUNDS:-2}
+# As by default: an agent has to come back within it.
+AGENT_LEASE_MS=1000
 
 # Bulk gets through: so many bytes on the wire within a time that is long enough.
 sent()
@@ -68,6 +70,42 @@ is_replaced()
 	busywait 20 budget ".agent_pid == ${agents[rxe1]}" && is_steered && moves
 }
 
+# Killed, and started again as the unit would do; $last is what was lent last.
+is_restarted()
+{
+	stop_agent rxe1 KILL
+	last=$(rdma-isolate -j budget show dev rxe1)
+	sleep 0.1
+	start_agent rxe1
+	last=$(jq -c '.[0] | [.safe_util, .target99_ns]' <<<"$last")
+}
+
+# What the present agent was the first to lend, if it has
+first_lent()
+{
+	first=$(jq -c -n "first(inputs | select(.event == \"control\" and
+		.agent_pid == ${agents[rxe1]}) | [.safe_util, .target99_ns])" "$dir/events")
+	[ -n "$first" ]
+}
+
+# At the floor of a target that nobody meets; then with a target that was found, which
+# cannot be found beside bulk.
+is_resumed()
+{
+	local last first status=1
+
+	rdma-isolate dev set dev rxe1 target99 1us
+	becomes '.agent_pid > 0 and .safe_util == 25000000' && is_restarted &&
+	busywait 20 first_lent && [ "$first" = "$last" ] &&
+	kill "$bulk" && rdma-isolate dev set dev rxe1 target99 auto &&
+	becomes '.agent_pid > 0 and .target99_ns > 0' && start_bulk &&
+	becomes '.bandwidth_groups == 1' && is_restarted &&
+	becomes ".agent_pid == ${agents[rxe1]} and [.target99_ns] == $last[1:]" && status=0
+	[ "$status" -eq 0 ] || ktap_print_msg "first $first, before $last"
+	rdma-isolate dev set dev rxe1 target99 4s
+	return "$status"
+}
+
 peer_is_killed()
 {
 	stop_agent rxe0 KILL
@@ -107,6 +145,13 @@ expired()
 	return 1
 }
 
+start_bulk()
+{
+	LD_PRELOAD=$AGENT_DIR/../shim/librdma_isolate.so "$dir/rload" --dev rxe1 \
+		--peer rxe0 --load write --seconds 100000 >/dev/null &
+	bulk=$!
+}
+
 dir=$(mktemp -d)
 trap agent_cleanup EXIT
 agent_setup
@@ -114,16 +159,17 @@ ln -s "$(command -v rperf)" "$dir/rload"
 rdma-isolate dev set dev rxe1 safe-util 300mbit
 rdma-isolate -j monitor >"$dir/events" &
 start_latency
-LD_PRELOAD=$AGENT_DIR/../shim/librdma_isolate.so "$dir/rload" --dev rxe1 --peer rxe0 \
-	--load write --seconds 100000 >/dev/null &
+start_bulk
+echo "not-local = stay" >>"$dir/rxe1.conf"
 start_agent rxe0
 start_agent rxe1
 ktap_print_header
-ktap_set_plan 7
+ktap_set_plan 8
 check "it steers" is_steered
 check "killed $rounds times" again is_killed
 check "stopped" again is_stopped
 check "replaced" again is_replaced
+check "started again as soon as the unit does" is_resumed
 check "its peer killed" again peer_is_killed
 check "its peer stopped" again peer_is_stopped
 check "each lease that ended was told" expired

@@ -316,6 +316,13 @@ static const char *start(void)
 	return serve_open(&addr) ? "cannot listen" : NULL;
 }
 
+/* It is started again at once for the sake of its lease. Without one it can wait. */
+static int cannot_start(void)
+{
+	sleep(1);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	char error[CONF_ERROR_LEN];
@@ -327,7 +334,7 @@ int main(int argc, char **argv)
 		return usage;
 	if (!conf_load(&conf, &args, error, sizeof(error))) {
 		log_line("%s", error);
-		return 1;
+		return args.check ? 1 : cannot_start();
 	}
 	if (args.check) {
 		puts("OK");
@@ -336,10 +343,10 @@ int main(int argc, char **argv)
 	why = start();
 	if (why) {
 		log_line("%s: %s", why, strerror(errno));
-		return 1;
+		return cannot_start();
 	}
 	if (open_metrics(&conf))
-		return 1;
+		return cannot_start();
 	look();
 	notify_ready();
 	loop_run();
