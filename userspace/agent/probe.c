@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "probe.h"
 
 #define BACK_OFF_MIN (100 * MS)
@@ -89,8 +90,8 @@ static bool read_clock(struct ibv_context *ctx, uint64_t *ticks)
 	return true;
 }
 
-/* With stamps, if the device has a clock that can also be read at the post */
-static void make_cq(struct probe *p, struct ibv_context *ctx)
+/* With stamps if @stamps, and the device has a clock that can also be read at the post */
+static void make_cq(struct probe *p, struct ibv_context *ctx, bool stamps)
 {
 	struct ibv_cq_init_attr_ex init = {
 		.cqe = 2, .channel = p->chan,
@@ -100,13 +101,25 @@ static void make_cq(struct probe *p, struct ibv_context *ctx)
 	uint64_t ticks;
 
 	p->stamped = NULL;
-	if (!ibv_query_device_ex(ctx, NULL, &attr) && attr.hca_core_clock &&
+	if (stamps && !ibv_query_device_ex(ctx, NULL, &attr) && attr.hca_core_clock &&
 	    attr.completion_timestamp_mask && read_clock(ctx, &ticks))
 		p->stamped = ibv_create_cq_ex(ctx, &init);
 	p->clock_khz = attr.hca_core_clock;
 	p->clock_mask = attr.completion_timestamp_mask;
 	p->cq = p->stamped ? ibv_cq_ex_to_cq(p->stamped) :
 			     ibv_create_cq(ctx, 2, NULL, p->chan, 0);
+}
+
+/*
+ * Ticks of a clock in ns; @passed, by that of the host, where it would be more: the clock
+ * was set meanwhile, or shows a time before the post.
+ */
+static uint64_t ticks_to_ns(uint64_t ticks, uint64_t khz, uint64_t passed)
+{
+	/* Or it may be more than 64 bits. */
+	if (ticks / khz > passed / MS)
+		return passed;
+	return min_u64(ticks / khz * MS + ticks % khz * MS / khz, passed);
 }
 
 /* How long it has taken, if it has completed; @now counts where nothing is stamped. */
@@ -129,8 +142,7 @@ static bool completed(struct probe *p, uint64_t now, uint64_t *ns,
 	*status = p->stamped->status;
 	ticks = ibv_wc_read_completion_ts(p->stamped) - p->posted_ticks;
 	ibv_end_poll(p->stamped);
-	ticks &= p->clock_mask;
-	*ns = ticks / p->clock_khz * MS + ticks % p->clock_khz * MS / p->clock_khz;
+	*ns = ticks_to_ns(ticks & p->clock_mask, p->clock_khz, now_ns() - p->posted_ns);
 	return true;
 }
 
@@ -177,8 +189,7 @@ static void spin(struct probe *p, uint64_t until)
 		take(p, now_ns());
 }
 
-/* QP, CQ and memory, on the device that was found */
-static const char *make_ready(struct probe *p)
+static const char *make_queues(struct probe *p, bool stamps)
 {
 	struct ibv_qp_init_attr attr = {
 		.cap = {
@@ -187,19 +198,36 @@ static const char *make_ready(struct probe *p)
 		},
 		.qp_type = IBV_QPT_RC,
 	};
-	struct ibv_context *ctx = p->id->verbs;
 
-	if (!cm_is_called(ctx, p->dev))
-		return "the route to it does not leave by the device";
-	p->chan = ibv_create_comp_channel(ctx);
-	if (p->chan)
-		make_cq(p, ctx);
+	make_cq(p, p->id->verbs, stamps);
 	if (!p->cq)
 		return "cannot make a completion queue";
 	attr.send_cq = p->cq;
 	attr.recv_cq = p->cq;
-	if (rdma_create_qp(p->id, NULL, &attr))
-		return "cannot make a queue pair";
+	if (!rdma_create_qp(p->id, NULL, &attr))
+		return NULL;
+	ibv_destroy_cq(p->cq);
+	p->cq = NULL;
+	return "cannot make a queue pair";
+}
+
+/* QP, CQ and memory, on the device that was found */
+static const char *make_ready(struct probe *p)
+{
+	struct ibv_context *ctx = p->id->verbs;
+	const char *why;
+
+	if (!cm_is_called(ctx, p->dev))
+		return "the route to it does not leave by the device";
+	p->chan = ibv_create_comp_channel(ctx);
+	if (!p->chan)
+		return "cannot make a completion channel";
+	why = make_queues(p, true);
+	/* mlx5 refuses it where it can stamp by real time alone. */
+	if (why && p->stamped)
+		why = make_queues(p, false);
+	if (why)
+		return why;
 	p->mr = ibv_reg_mr(p->id->pd, p->bytes, sizeof(p->bytes), IBV_ACCESS_LOCAL_WRITE);
 	if (!p->mr)
 		return "cannot register memory";

@@ -45,6 +45,7 @@ static struct {
 	uint64_t ticks;
 	uint64_t stamp;
 	bool stamps;
+	bool no_stamped_qp;
 	bool armed;
 	bool done;
 	enum ibv_wc_status status;
@@ -212,6 +213,10 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 	static struct ibv_pd own;
 
 	assert_null(pd);
+	if (fake.stamps && fake.no_stamped_qp) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	id->qp = calloc(1, sizeof(*id->qp));
 	assert_non_null(id->qp);
 	id->qp->context = id->verbs;
@@ -565,10 +570,54 @@ static void by_its_clock(void **state)
 	/* as long as it takes for a 64 bit product to overflow */
 	fake.ticks = 0;
 	fake.stamp = UINT64_C(1) << 47;
-	one(&p, 70000);
+	one(&p, 2 * (fake.stamp / KHZ * MS));
 	assert_int_equal(measured, (UINT64_C(1) << 47) / KHZ * MS +
 			 (UINT64_C(1) << 47) % KHZ * MS / KHZ);
 	assert_int_equal(samples, 3);
+	probe_close(&p);
+}
+
+/* Later than it was seen, and before it was posted */
+static void with_a_clock_that_is_wrong(void **state)
+{
+	struct probe p;
+
+	(void)state;
+	fake.clock_mask = UINT64_MAX;
+	start(&p);
+	connects(&p);
+	assert_true(fake.stamps);
+	fake.ticks = 1000000;
+	fake.stamp = fake.ticks + KHZ / 10;
+	one(&p, MS / 10);
+	assert_int_equal(measured, MS / 10);
+	one(&p, MS / 10 - 1);
+	assert_int_equal(measured, MS / 10 - 1);
+	fake.stamp = fake.ticks - 1;
+	one(&p, 70000);
+	assert_int_equal(measured, 70000);
+	/* What 64 bits would leave of it is less. */
+	fake.stamp = fake.ticks + UINT64_C(18446744073710) * KHZ;
+	one(&p, MS);
+	assert_int_equal(measured, MS);
+	probe_close(&p);
+}
+
+/* A device may refuse a queue pair on a CQ that stamps. */
+static void without_stamps(void **state)
+{
+	struct probe p;
+
+	(void)state;
+	fake.clock_mask = CLOCK_MASK;
+	fake.no_stamped_qp = true;
+	start(&p);
+	connects(&p);
+	assert_false(fake.stamps);
+	assert_int_equal(fake.cqs, 1);
+	assert_string_equal(fake.log, "fake0: peer 192.0.2.1: connected");
+	one(&p, 70000);
+	assert_int_equal(measured, 70000);
 	probe_close(&p);
 }
 
@@ -814,6 +863,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(by_its_clock, set_up, nothing_is_left),
 		cmocka_unit_test_setup_teardown(with_a_clock_of_no_use, set_up,
 						nothing_is_left),
+		cmocka_unit_test_setup_teardown(with_a_clock_that_is_wrong, set_up,
+						nothing_is_left),
+		cmocka_unit_test_setup_teardown(without_stamps, set_up, nothing_is_left),
 		cmocka_unit_test_setup_teardown(spins, set_up, nothing_is_left),
 		cmocka_unit_test_setup_teardown(comes_back, set_up, nothing_is_left),
 		cmocka_unit_test_setup_teardown(refuses, set_up, nothing_is_left),
