@@ -26,6 +26,8 @@
 enum {
 	/* Samples that say something, if the short window has as many. */
 	ENOUGH = 50,
+	/* Readings without bulk that are remembered: of ten seconds */
+	ALONE = 100,
 };
 
 /**
@@ -60,7 +62,7 @@ struct peer {
  * @known: the module has told of the device
  * @enforced: the module manages the device, and lets an agent steer it
  * @target99: the operator's, or RDMA_ISOLATE_AUTO
- * @unloaded99: seen while nothing else was sent, 0 if never
+ * @alone: 99th percentiles that were seen while nothing else was sent
  * @own_util: the operator's
  * @groups: L, B and T
  * @send_ns: when to send the next reference message
@@ -91,7 +93,7 @@ struct steer {
 	bool known;
 	bool enforced;
 	uint32_t target99;
-	uint64_t unloaded99;
+	struct percentile alone;
 	uint64_t own_util;
 	uint32_t groups[3];
 	uint64_t send_ns;
@@ -132,8 +134,8 @@ static void take_over(struct steer *st, uint64_t safe_util, uint64_t target99)
 {
 	aimd_resume(&st->state, safe_util);
 	/* It may never be without bulk from now on. */
-	if (st->target99 == RDMA_ISOLATE_AUTO && !st->unloaded99)
-		st->unloaded99 = target99 / AIMD_TARGET_TIMES;
+	if (st->target99 == RDMA_ISOLATE_AUTO && target99 && !percentile_count(&st->alone))
+		percentile_add(&st->alone, target99 / AIMD_TARGET_TIMES);
 }
 
 static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
@@ -313,8 +315,10 @@ static void find_target(struct steer *st, const struct aimd_input *in)
 	}
 	/* Only just after asking: a group that has begun since is not among them yet. */
 	if (st->asked_ns == in->now_ns && in->have_samples && in->l && !in->b && !in->t)
-		st->unloaded99 = in->short99_ns;
-	st->aimd.target99_ns = AIMD_TARGET_TIMES * st->unloaded99;
+		percentile_add(&st->alone, in->short99_ns);
+	/* The median: a few late wake-ups spoil the last readings before bulk comes. */
+	st->aimd.target99_ns = AIMD_TARGET_TIMES *
+			       percentile_get(&st->alone, PERCENTILE_P50);
 }
 
 static void step(struct steer *st, uint64_t now)
@@ -486,7 +490,7 @@ struct steer *steer_open(struct nl *nl, const struct conf *conf,
 	st->opened_ns = now_ns();
 	st->tick.fd = -1;
 	if (percentile_init(&st->late, conf->short_window) ||
-	    timer_open(&st->tick, on_tick))
+	    percentile_init(&st->alone, ALONE) || timer_open(&st->tick, on_tick))
 		goto err;
 	for (i = 0; i < dev->n_peers; i++)
 		if (!open_peer(st, &dev->peer[i]))
@@ -514,5 +518,6 @@ void steer_close(struct steer *st)
 	}
 	timer_close(&st->tick);
 	percentile_free(&st->late);
+	percentile_free(&st->alone);
 	free(st);
 }

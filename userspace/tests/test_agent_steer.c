@@ -594,6 +594,38 @@ static void finds_a_target(void **state)
 	assert_true(fake.lent.safe_util < MAX_RATE);
 }
 
+static uint64_t wakes_up_late(unsigned int peer)
+{
+	(void)peer;
+	return fake.now % (20 * MS) < MS ? 100 * TARGET : 10 * US;
+}
+
+/* Not even when that is what was measured last before bulk comes */
+static void keeps_the_target(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	fake.target99 = RDMA_ISOLATE_AUTO;
+	start(1, 0, 0);
+	for (i = 0; i < 2; i++) {
+		groups(1, 0, 0);
+		fake.latency = short_one;
+		run(SEC);
+		fake.latency = wakes_up_late;
+		run(300 * MS);
+		assert_true(fake.lent.current99_ns > 10 * TARGET);
+		groups(1, 1, 0);
+		run(SEC);
+		assert_in_range(fake.lent.target99_ns, 40 * US, 41 * US);
+	}
+	/* It is another one when it is so for long. */
+	groups(1, 0, 0);
+	fake.latency = always_long;
+	run(11 * SEC);
+	assert_in_range(fake.lent.target99_ns, 12 * TARGET, 12 * TARGET + 12 * TARGET / 128);
+}
+
 static void gives_back(void **state)
 {
 	(void)state;
@@ -631,6 +663,7 @@ int main(void)
 		CASE(forgets),
 		CASE(takes_over),
 		CASE(finds_a_target),
+		CASE(keeps_the_target),
 		cmocka_unit_test_setup(gives_back, set_up),
 	};
 
