@@ -219,35 +219,49 @@ static bool is_hung(const struct steer *st, const struct peer *p, uint64_t now)
 }
 
 /*
- * The worst of all peers; false if there is none to go by. The message that is out is a
- * sample as soon as it keeps a twentieth of the short window from being sent.
+ * What a peer has measured; false if there is nothing to go by. The message that is out
+ * is a sample as soon as it keeps a twentieth of the short window from being sent.
  */
+static bool has_measured(const struct steer *st, const struct peer *p, uint64_t now,
+			 struct aimd_input *in)
+{
+	uint64_t out = age(p, now);
+
+	if (!p->probe.ready || percentile_count(&p->late) < st->enough ||
+	    now - p->last_ns > stale_ns(st) || is_hung(st, p, now))
+		return false;
+	if (out <= st->conf->ref_period_ns * st->conf->short_window / 20)
+		out = 0;
+	in->current99_ns = percentile_get(&p->all, PERCENTILE_P99);
+	in->short99_ns = max_u64(out, percentile_get(&p->late, PERCENTILE_P99));
+	in->short95_ns = max_u64(out, percentile_get(&p->late, 950000));
+	return true;
+}
+
+/* It misses the target by more, or has more to tell where neither does. */
+static bool is_worse(const struct aimd_params *aimd, const struct aimd_input *a,
+		     const struct aimd_input *b)
+{
+	uint64_t of_a = aimd_judged(aimd->law, a), of_b = aimd_judged(aimd->law, b);
+
+	if (max_u64(of_a, of_b) > aimd->target99_ns)
+		return of_a > of_b;
+	return a->current99_ns > b->current99_ns;
+}
+
+/* All by the worst peer: what two have measured would make a miss that neither has. */
 static bool measured(const struct steer *st, uint64_t now, struct aimd_input *in)
 {
 	bool any = false;
 	unsigned int i;
 
 	for (i = 0; i < st->num_peers; i++) {
-		const struct peer *p = &st->peers[i];
-		uint64_t out = age(p, now);
-		uint64_t all, late;
+		struct aimd_input of = *in;
 
-		if (!p->probe.ready || percentile_count(&p->late) < st->enough ||
-		    now - p->last_ns > stale_ns(st) || is_hung(st, p, now))
+		if (!has_measured(st, &st->peers[i], now, &of))
 			continue;
-		if (out > st->conf->ref_period_ns * st->conf->short_window / 20) {
-			in->short99_ns = max_u64(in->short99_ns, out);
-			in->short95_ns = max_u64(in->short95_ns, out);
-		}
-		all = percentile_get(&p->all, PERCENTILE_P99);
-		late = percentile_get(&p->late, PERCENTILE_P99);
-		if (all > in->current99_ns)
-			in->current99_ns = all;
-		if (late > in->short99_ns)
-			in->short99_ns = late;
-		late = percentile_get(&p->late, 950000);
-		if (late > in->short95_ns)
-			in->short95_ns = late;
+		if (!any || is_worse(&st->aimd, &of, in))
+			*in = of;
 		any = true;
 	}
 	return any;

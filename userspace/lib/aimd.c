@@ -76,6 +76,14 @@ uint64_t aimd_floor(const struct aimd_params *p, const struct aimd_input *in)
 	return max_u64(1, p->max_rate / all * bt + p->max_rate % all * bt / all);
 }
 
+uint64_t aimd_judged(enum aimd_law law, const struct aimd_input *in)
+{
+	if (law == AIMD_LAW_PAPER)
+		return in->current99_ns;
+	/* The short window's 99th alone is three samples. */
+	return min_u64(in->short99_ns, max_u64(in->current99_ns, in->short95_ns));
+}
+
 static void law_paper(struct aimd_state *s, const struct aimd_params *p, uint64_t floor,
 		      bool miss, unsigned int *events)
 {
@@ -266,12 +274,7 @@ static void step_latency(struct aimd_state *s, const struct aimd_params *p,
 {
 	uint64_t floor = aimd_floor(p, in), bt = (uint64_t)in->b + in->t;
 	bool paper = p->law == AIMD_LAW_PAPER;
-	bool miss = in->current99_ns > p->target99_ns;
-
-	/* The short window's 99th alone is three samples. */
-	if (!paper)
-		miss = in->short99_ns > p->target99_ns &&
-		       (miss || in->short95_ns > p->target99_ns);
+	bool miss = aimd_judged(p->law, in) > p->target99_ns;
 
 	/* L/(B+T) has become larger. */
 	if (s->ignore && in->l * s->gave_up_bt > s->gave_up_l * bt) {

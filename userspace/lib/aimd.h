@@ -209,6 +209,9 @@ void aimd_init(struct aimd_state *s, const struct aimd_params *p);
 /* Goes on from a SafeUtil that was found in force, in AIMD_TRACKING. */
 void aimd_resume(struct aimd_state *s, uint64_t safe_util);
 
+/* What a law holds against the target, which is missed when this is above it */
+uint64_t aimd_judged(enum aimd_law law, const struct aimd_input *in);
+
 /* (B+T)/(L+B+T) x MaxRate, rounded down but at least 1; MaxRate without any group */
 uint64_t aimd_floor(const struct aimd_params *p, const struct aimd_input *in);
 

@@ -553,6 +553,56 @@ static void forgets(void **state)
 	assert_in_range(fake.lent.current99_ns, 10 * US, 11 * US);
 }
 
+static uint64_t second_is_long(unsigned int peer)
+{
+	return peer ? 3 * TARGET : 10 * US;
+}
+
+static uint64_t first_is_long(unsigned int peer)
+{
+	return peer ? 10 * US : 3 * TARGET;
+}
+
+/* Enough for the 99th of the short window, and for nothing else */
+static uint64_t first_has_spikes(unsigned int peer)
+{
+	static unsigned int i;
+
+	return !peer && ++i % 40 == 0 ? 3 * TARGET : 10 * US;
+}
+
+/* The worst counts, and only what is its own: no peer misses the target in the end. */
+static void two_peers(void **state)
+{
+	uint64_t less_ns, util;
+
+	(void)state;
+	dev.n_peers = 2;
+	start(1, 1, 0);
+	run(4 * SEC);
+	assert_int_equal(fake.less_ns, 0);
+	fake.latency = second_is_long;
+	run(110 * MS);
+	assert_true(fake.less_ns);
+	fake.latency = short_one;
+	run(400 * MS);
+	assert_int_equal(fake.lent.state, RISO_CTRL_STATE_TRACKING);
+	assert_in_range(fake.lent.current99_ns, 3 * TARGET, 4 * TARGET);
+	less_ns = fake.less_ns;
+	util = fake.lent.safe_util;
+	fake.latency = first_has_spikes;
+	run(200 * MS);
+	fake.latency = short_one;
+	run(SEC);
+	assert_int_equal(fake.less_ns, less_ns);
+	assert_true(fake.lent.safe_util > util);
+	fake.latency = first_is_long;
+	run(30 * MS);
+	assert_int_equal(fake.lent.state, RISO_CTRL_STATE_MISSED);
+	assert_in_range(fake.peers[1]->sent, fake.peers[0]->sent - 1,
+			fake.peers[0]->sent + 1);
+}
+
 /* One that has died has left that. */
 static void leaves(uint64_t safe_util, uint64_t target99_ns)
 {
@@ -661,6 +711,7 @@ int main(void)
 		CASE(no_peer),
 		CASE(hangs),
 		CASE(forgets),
+		CASE(two_peers),
 		CASE(takes_over),
 		CASE(finds_a_target),
 		CASE(keeps_the_target),
