@@ -240,6 +240,12 @@ static void met(struct aimd_state *s, const struct aimd_params *p,
 		s->misses--;
 }
 
+/* L/(B+T) is larger than when the target was found unattainable. */
+static bool has_grown(const struct aimd_state *s, const struct aimd_input *in)
+{
+	return in->l * s->gave_up_bt > s->gave_up_l * ((uint64_t)in->b + in->t);
+}
+
 static void set_mode(struct aimd_state *s, const struct aimd_params *p,
 		     const struct aimd_input *in, uint64_t floor, bool miss,
 		     unsigned int *events)
@@ -249,6 +255,13 @@ static void set_mode(struct aimd_state *s, const struct aimd_params *p,
 
 	if (miss || in->current99_ns > p->target99_ns)
 		s->calm_ns = in->now_ns + CALM_WINDOWS * p->window_ns;
+	if (s->mode == AIMD_UNATTAINABLE) {
+		if (miss)
+			s->miss_ns = in->now_ns;
+		if (in->now_ns - s->miss_ns <= p->delta_ns && !has_grown(s, in))
+			return;
+		s->mode = AIMD_TRACKING;
+	}
 	if (!miss && s->mode == AIMD_NOT_LOCAL && s->test == AIMD_TEST_NONE &&
 	    in->now_ns < s->calm_ns)
 		return;
@@ -272,12 +285,11 @@ static void set_mode(struct aimd_state *s, const struct aimd_params *p,
 static void step_latency(struct aimd_state *s, const struct aimd_params *p,
 			 const struct aimd_input *in, unsigned int *events)
 {
-	uint64_t floor = aimd_floor(p, in), bt = (uint64_t)in->b + in->t;
+	uint64_t floor = aimd_floor(p, in);
 	bool paper = p->law == AIMD_LAW_PAPER;
 	bool miss = aimd_judged(p->law, in) > p->target99_ns;
 
-	/* L/(B+T) has become larger. */
-	if (s->ignore && in->l * s->gave_up_bt > s->gave_up_l * bt) {
+	if (s->ignore && has_grown(s, in)) {
 		restart(s, p);
 		*events |= AIMD_EV_RESUMED;
 	}

@@ -74,7 +74,8 @@ enum aimd_law {
  * @delta_ns: delta of section 4.5: a target that was missed for longer is unattainable,
  *	if SafeUtil is at the floor
  * @give_up: then set SafeUtil to MaxRate and ignore latency flows until L/(B+T) is
- *	larger than it was. Else keep to the law, which stays at the floor
+ *	larger than it was. Else keep to the law, which stays at the floor; and it is
+ *	unattainable until then, or until it was met for as long
  * @stay: while the cause is not local stay at the floor. Else at MaxRate
  */
 struct aimd_params {
@@ -97,7 +98,7 @@ struct aimd_params {
  * @AIMD_TRACKING: the target is met
  * @AIMD_MISSED: it is not, for no longer than delta_ns, or above the floor
  * @AIMD_NOT_LOCAL: it is not, and SafeUtil has no part in that (law default)
- * @AIMD_UNATTAINABLE: it is not, for longer than delta_ns, at the floor
+ * @AIMD_UNATTAINABLE: it was not, for longer than delta_ns, at the floor
  */
 enum aimd_mode {
 	AIMD_OPEN,
@@ -169,7 +170,7 @@ enum aimd_test {
  * @down_ns: not before then may it decrease
  * @up_ns: not before then may it increase
  * @slight_ns: not before then may it decrease for a slight miss
- * @miss_ns: when the target began to be missed
+ * @miss_ns: when the target began to be missed; when it was last, if it is unattainable
  * @calm_ns: not before then is AIMD_NOT_LOCAL left because the target is met
  * @test_ns: not before then is it tested (again)
  * @wait_ns: from the last test to the next
@@ -178,7 +179,7 @@ enum aimd_test {
  * @test: the one that is under way
  * @misses: windows that missed, less those after which it increased
  * @ignore: latency flows are ignored
- * @gave_up_l: L then
+ * @gave_up_l: L when the target was found unattainable
  * @gave_up_bt: B + T then
  */
 struct aimd_state {

@@ -411,6 +411,47 @@ static void gives_up(void **state)
 	}
 }
 
+/* At the floor, which has half the latency */
+static void until_unattainable(void)
+{
+	uint64_t since = input.now_ns;
+
+	while (step(aimd.safe_util == MAX_RATE ? 6 * TARGET : 3 * TARGET).mode !=
+	       AIMD_UNATTAINABLE)
+		assert_true(input.now_ns - since < 10 * SECOND);
+}
+
+/* It does not come and go with a latency that lies at the target. */
+static void stays_unattainable(void **state)
+{
+	unsigned int law, i;
+	uint64_t since;
+
+	(void)state;
+	for (law = 0; law < 2; law++) {
+		begin(law, 2, 2, 2);
+		until_unattainable();
+		for (i = 0; i < 100; i++) {
+			input.now_ns += params.delta_ns / 2;
+			assert_int_equal(step(i % 2 ? TARGET : 3 * TARGET).mode,
+					 AIMD_UNATTAINABLE);
+		}
+		/* Met for as long */
+		since = input.now_ns;
+		step(3 * TARGET);
+		while (step(TARGET).mode == AIMD_UNATTAINABLE)
+			assert_true(input.now_ns - since <= params.delta_ns + PERIOD);
+		assert_int_equal(aimd.mode, AIMD_TRACKING);
+		assert_int_equal(input.now_ns - since, params.delta_ns + 2 * PERIOD);
+		/* Or L/(B+T) is larger, which is another floor; not if it is smaller. */
+		until_unattainable();
+		input.b = 9;
+		assert_int_equal(step(3 * TARGET).mode, AIMD_UNATTAINABLE);
+		input.b = 1;
+		assert_int_equal(step(3 * TARGET).mode, AIMD_MISSED);
+	}
+}
+
 /* Slight misses take long to the floor, and nothing is given up before that. */
 static void not_before_the_floor(void **state)
 {
@@ -782,6 +823,7 @@ int main(void)
 		cmocka_unit_test(test_not_local),
 		cmocka_unit_test(anything),
 		cmocka_unit_test(gives_up),
+		cmocka_unit_test(stays_unattainable),
 		cmocka_unit_test(not_before_the_floor),
 		cmocka_unit_test(alone),
 		cmocka_unit_test(knee),
