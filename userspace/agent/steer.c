@@ -75,6 +75,8 @@ struct peer {
  * @lent_state: and said of it
  * @told: and logged
  * @lent_ns: when, 0 for never
+ * @agent: whose lease was found
+ * @refused: and who was in the way when nothing could be lent, 0 for nobody
  * @pause_ns: until the next try after one that was refused, 0 if it was not
  * @refused_ns: when that is
  */
@@ -106,6 +108,8 @@ struct steer {
 	uint32_t lent_state;
 	uint32_t told;
 	uint64_t lent_ns;
+	uint32_t agent;
+	uint32_t refused;
 	uint64_t pause_ns;
 	uint64_t refused_ns;
 };
@@ -145,8 +149,11 @@ static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr 
 	struct steer *st = data;
 
 	(void)nlh;
+	st->agent = nl_number(attrs, RDMA_ISOLATE_A_BUDGET_AGENT_PID, set);
+	if (st->agent != st->refused)
+		st->refused = 0;
 	/* It has run out, or the operator has set something. */
-	if (!nl_number(attrs, RDMA_ISOLATE_A_BUDGET_AGENT_PID, set))
+	if (!st->agent)
 		st->lent_ns = 0;
 	else if (!st->lent_ns)
 		take_over(st, nl_number(attrs, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, set),
@@ -311,6 +318,10 @@ static void lend(struct steer *st, uint64_t util, uint32_t state, uint64_t curre
 	if (now < st->refused_ns)
 		return;
 	if (!put_budget(st, st->conf->lease_ns, util, state, current99)) {
+		/* What it has lent itself may be another's by now, or not. */
+		if (!st->lent_ns)
+			st->refused = st->agent;
+		st->lent_ns = 0;
 		st->pause_ns = min_u64(st->pause_ns ? 2 * st->pause_ns : STEP_NS, SEC);
 		st->refused_ns = now + st->pause_ns;
 		return;
@@ -409,7 +420,8 @@ static void on_tick(struct source *s)
 		if (!st->enforced)
 			st->lent_ns = 0;
 	}
-	if (st->enforced && now >= st->step_ns) {
+	/* As long as another agent lends this one follows it: the module would say no. */
+	if (st->enforced && !st->refused && now >= st->step_ns) {
 		step(st, now);
 		st->step_ns = now + (st->conf->law == CONF_LAW_PAPER ? 0 :
 				     min_u64(STEP_NS, renew_ns));

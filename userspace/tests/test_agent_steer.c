@@ -612,6 +612,37 @@ static void leaves(uint64_t safe_util, uint64_t target99_ns)
 	fake.lease_end = fake.now + SEC;
 }
 
+/* A living one is followed without a word, until it is no more. */
+static void does_not_push(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	fake.alive = true;
+	start(1, 1, 0);
+	leaves(MAX_RATE / 10 * 7, TARGET);
+	for (i = 0; i < 100; i++) {
+		fake.lease_end = fake.now + SEC;
+		run(SEC / 10);
+	}
+	assert_int_equal(fake.sets, 1);
+	fake.lent.safe_util = MAX_RATE / 10 * 6;
+	run(SEC / 10 * 9 - 10 * MS);
+	assert_int_equal(fake.sets, 1);
+	run(SEC / 5);
+	assert_in_range(fake.first.safe_util, MAX_RATE / 10 * 6, MAX_RATE / 100 * 61);
+	assert_int_equal(fake.lent.pid, getpid());
+
+	/* Another one came while this was stopped. */
+	fake.now += 2 * SEC;
+	leaves(MAX_RATE / 10 * 7, TARGET);
+	fake.sets = 0;
+	run(SEC - 10 * MS);
+	assert_in_range(fake.sets, 1, 2);
+	run(SEC / 5);
+	assert_int_equal(fake.lent.pid, getpid());
+}
+
 static void takes_over(void **state)
 {
 	(void)state;
@@ -712,6 +743,7 @@ int main(void)
 		CASE(hangs),
 		CASE(forgets),
 		CASE(two_peers),
+		CASE(does_not_push),
 		CASE(takes_over),
 		CASE(finds_a_target),
 		CASE(keeps_the_target),
