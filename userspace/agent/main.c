@@ -261,6 +261,9 @@ static void reload(void)
 		const struct conf_dev *dev = conf_dev(&conf, d->conf.name);
 
 		next = LIST_NEXT(d, list);
+		if (!dev)
+			steer_give_back(d->steer);
+		/* One that stays is steered on from what was lent. */
 		if (anew || !dev || !conf_same_dev(dev, &d->conf))
 			forget(d);
 	}
@@ -351,8 +354,10 @@ int main(int argc, char **argv)
 	notify_ready();
 	loop_run();
 	notify_stopping();
-	while (!LIST_EMPTY(&devices))
+	while (!LIST_EMPTY(&devices)) {
+		steer_give_back(LIST_FIRST(&devices)->steer);
 		forget(LIST_FIRST(&devices));
+	}
 	export_close();
 	serve_close();
 	cm_close();

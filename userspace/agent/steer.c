@@ -529,14 +529,17 @@ err:
 	return NULL;
 }
 
+void steer_give_back(struct steer *st)
+{
+	if (st->lent_ns)
+		put_budget(st, RDMA_ISOLATE_LEASE_MIN, st->own_util,
+			   RISO_CTRL_STATE_NONE, 0);
+}
+
 void steer_close(struct steer *st)
 {
 	unsigned int i;
 
-	/* Give it back. */
-	if (st->lent_ns)
-		put_budget(st, RDMA_ISOLATE_LEASE_MIN, st->own_util,
-			   RISO_CTRL_STATE_NONE, 0);
 	for (i = 0; i < st->num_peers; i++) {
 		probe_close(&st->peers[i].probe);
 		percentile_free(&st->peers[i].all);

@@ -29,7 +29,10 @@ struct steer;
  */
 struct steer *steer_open(struct nl *nl, const struct conf *conf,
 			 const struct conf_dev *dev);
+/* Whoever steers it next may go on with what was lent, until the lease is over. */
 void steer_close(struct steer *st);
+/* Before that, if nobody will: what the operator has set is in force again. */
+void steer_give_back(struct steer *st);
 const char *steer_name(const struct steer *st);
 /* The module has told something of the device: see at once. */
 void steer_look(struct steer *st);

@@ -713,6 +713,7 @@ static void gives_back(void **state)
 	start(1, 1, 0);
 	run(SEC);
 	assert_int_equal(fake.lent.safe_util, MAX_RATE);
+	steer_give_back(st);
 	steer_close(st);
 	assert_int_equal(fake.lent.lease_ns, RDMA_ISOLATE_LEASE_MIN);
 	assert_int_equal(fake.lent.safe_util, OWN_UTIL);
@@ -722,8 +723,33 @@ static void gives_back(void **state)
 	fake.enforced = false;
 	start(1, 1, 0);
 	run(SEC);
+	steer_give_back(st);
 	steer_close(st);
 	assert_int_equal(fake.sets, 0);
+}
+
+/* Or it is left to the next one, with the target that was found. */
+static void goes_on(void **state)
+{
+	struct lent last;
+
+	(void)state;
+	fake.target99 = RDMA_ISOLATE_AUTO;
+	dev.not_local = CONF_STAY;
+	start(1, 0, 0);
+	run(SEC);
+	groups(1, 1, 0);
+	fake.latency = half_as_long;
+	run(3 * SEC);
+	last = fake.lent;
+	assert_int_equal(last.safe_util, MAX_RATE / 2);
+	steer_close(st);
+	memset(&fake.first, 0, sizeof(fake.first));
+	conf.law = CONF_LAW_PAPER;
+	start(1, 1, 0);
+	run(SEC / 10);
+	assert_int_equal(fake.first.safe_util, last.safe_util);
+	assert_int_equal(fake.first.target99_ns, last.target99_ns);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, all_ends)
@@ -747,6 +773,7 @@ int main(void)
 		CASE(takes_over),
 		CASE(finds_a_target),
 		CASE(keeps_the_target),
+		CASE(goes_on),
 		cmocka_unit_test_setup(gives_back, set_up),
 	};
 
