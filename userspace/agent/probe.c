@@ -326,7 +326,6 @@ int probe_open(struct probe *p)
 	int err;
 
 	p->user.event = on_event;
-	p->done.fd = -1;
 	p->back_off = BACK_OFF_MIN;
 	inet_ntop(p->peer.sa.sa_family, p->peer.sa.sa_family == AF_INET ?
 		  (void *)&p->peer.v4.sin_addr : (void *)&p->peer.v6.sin6_addr,

@@ -67,7 +67,7 @@ struct probe {
 	uint64_t lost;
 };
 
-/* 0 or a negative errno; then it connects, and again, until it is closed */
+/* 0 or a negative errno; then it connects, and again, until it is closed; @done is -1. */
 int probe_open(struct probe *p);
 void probe_close(struct probe *p);
 /* Send one, unless one is out already. */

@@ -503,6 +503,7 @@ static void connects(struct probe *p)
 static void start(struct probe *p)
 {
 	memset(p, 0, sizeof(*p));
+	p->done.fd = -1;
 	p->dev = device.name;
 	p->sample = on_sample;
 	p->peer.v4.sin_family = AF_INET;
