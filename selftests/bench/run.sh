@@ -9,7 +9,8 @@
 # with the verbs shim, which has to be built), "agent" (what the agent makes of
 # them), or any phases of phases.sh, shim.inc and agent.inc, as in -p "alone beside
 # isolated". Prints a table, and leaves result.json beside the raw figures in DIR
-# (build/bench/RELEASE-PLAN), with a picture of each phase that was recorded.
+# (build/bench/RELEASE-PLAN), with a picture of each phase that was recorded, and one
+# of what both laws of the agent would have made of the latencies of agent_start.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -46,6 +47,18 @@ for trace in "$out"/*.trace; do
 	[ ! -e "$trace" ] || "$top/tools/plot/agent.py" "$out" \
 		"$(basename "$trace" .trace)" >"${trace%.trace}.svg"
 done
+# Of a phase: MaxRate and the target are in the first line.
+draw_laws()
+{
+	local steps=$out/$1.steps replay=$top/userspace/tests rate target
+
+	"$top/tools/plot/steps.py" "$out" "$1" >"$steps"
+	read -r _ rate target <"$steps"
+	make -s -C "$replay" replay_aimd >&2
+	"$replay/replay_aimd" "$rate" "$target" <"$steps" |
+		"$top/tools/plot/aimd.py" "$rate" "$target" >"$out/$1-laws.svg"
+}
+[ ! -e "$out/agent_start.trace" ] || draw_laws agent_start
 [ "$status" -eq 0 ] || {
 	echo "the measurement did not come to its end (status $status), see $out" >&2
 	exit 1

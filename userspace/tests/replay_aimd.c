@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What both laws of userspace/lib/aimd.c would have done with a recorded trace, as a
- * table for tools/plot/aimd.py. For people and for tests; reads stdin, writes stdout.
+ * What both laws of userspace/lib/aimd.c would have done with a recorded trace, of
+ * tools/plot/steps.py, as a table for tools/plot/aimd.py. For people and for tests;
+ * reads stdin, writes stdout.
  *
  *   replay_aimd max_rate target99_ns <trace >table
  *

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""A trace for userspace/tests/replay_aimd, of a phase that was recorded.
+
+    steps.py DIR PHASE >trace
+
+DIR has what selftests/bench/run.sh -p agent left. The latencies are those of the latency
+flow of the phase, read once in a RefPeriod: the windows of the agent are not recorded.
+The first line has MaxRate and the target.
+"""
+import bisect
+import collections
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "selftests" / "bench"))
+
+# pylint: disable=wrong-import-position
+from agent import Recording  # noqa: E402
+
+# As the agent has them by default
+PERIOD_NS = 500_000
+WINDOW, SHORT_WINDOW, ENOUGH = 10000, 200, 50
+
+
+class Window:
+    """Percentiles of the last samples."""
+
+    def __init__(self, size):
+        self.size = size
+        self.ring = collections.deque()
+        self.sorted = []
+
+    def add(self, ns):
+        """The oldest goes when it is full."""
+        if len(self.ring) == self.size:
+            del self.sorted[bisect.bisect_left(self.sorted, self.ring.popleft())]
+        self.ring.append(ns)
+        bisect.insort(self.sorted, ns)
+
+    def get(self, percent):
+        """The nearest rank"""
+        return self.sorted[(percent * len(self.sorted) - 1) // 100]
+
+
+def steps(r):
+    """What a law would have been given: now_ns L B T current99 short99 short95."""
+    window, short = Window(WINDOW), Window(SHORT_WINDOW)
+    samples, settings = iter(r.samples), iter(r.settings)
+    sample, setting = next(samples, None), next(settings, None)
+    latest = flows = 0
+    for now in range(0, r.settings[-1][0], PERIOD_NS):
+        while sample and sample[0] <= now:
+            latest, sample = sample[1], next(samples, None)
+        while setting and setting[0] <= now:
+            flows, setting = setting[1]["latency_flows"], next(settings, None)
+        if latest:
+            window.add(latest)
+            short.add(latest)
+        if len(window.ring) >= ENOUGH:
+            yield (now, int(flows > 0), int(now >= r.marks["bulk"]), 0,
+                   window.get(99), short.get(99), short.get(95))
+
+
+def main():
+    """Reads the recording and writes the trace."""
+    if len(sys.argv) != 3:
+        sys.exit("usage: steps.py DIR PHASE >trace")
+    out, phase = pathlib.Path(sys.argv[1]), sys.argv[2]
+    runs = map(json.loads, (out / "phases.jsonl").read_text().splitlines())
+    target = next(run["target_ns"] for run in runs if run["phase"] == phase)
+    r = Recording(out, phase)
+    print("#", r.settings[-1][1]["max_rate"], target)
+    for step in steps(r):
+        print(*step)
+
+
+main()
