@@ -61,8 +61,10 @@ static void retire(struct riso_flow *f, struct riso_slot *slot)
 	if (!(slot->flags & RISO_SLOT_SIGNALED))
 		return;
 	sq->signaled--;
-	if (!(slot->flags & RISO_SLOT_LAST) || !(slot->flags & RISO_SLOT_ASKED))
-		sq->hidden--;
+	if (!riso_slot_hidden(slot))
+		return;
+	sq->hidden--;
+	__atomic_store_n(&m->hidden, m->hidden - 1, __ATOMIC_RELAXED);
 }
 
 /* Retire all up to @slot. */
@@ -399,6 +401,8 @@ bool riso_comp_is_news(struct riso_cq *c)
 	/* Once more: it may have come before the CQ was armed. */
 	news = has_news(c) || c->ctx->ops.req_notify_cq(c->cq, c->solicited) ||
 	       has_news(c);
+	/* The program is there and sleeps: the helper need not look for it. */
+	c->unseen = 1;
 	if (riso_member_news(m))
 		riso_queue_drive(m);
 	riso_comp_update(c);

@@ -309,6 +309,14 @@ static bool sleeps(struct ibv_comp_channel *channel)
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
 
+/* May an event be one that says nothing to the program? */
+static bool may_hide(const struct riso_ctx *ctx)
+{
+	return __atomic_load_n(&ctx->tagged, __ATOMIC_RELAXED) &&
+	       (__atomic_load_n(&ctx->m->held, __ATOMIC_RELAXED) ||
+		__atomic_load_n(&ctx->m->hidden, __ATOMIC_RELAXED));
+}
+
 /**
  * riso_get_cq_event - ibv_get_cq_event()
  * @channel: see there
@@ -328,8 +336,7 @@ int riso_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 	struct riso_cq *c;
 	int err;
 
-	if (!ctx || !__atomic_load_n(&ctx->tagged, __ATOMIC_RELAXED) ||
-	    !sleeps(channel))
+	if (!ctx || !may_hide(ctx) || !sleeps(channel))
 		return riso_real.get_cq_event(channel, cq, cq_context);
 	for (;;) {
 		err = riso_real.get_cq_event(channel, cq, cq_context);

@@ -776,6 +776,15 @@ static uint32_t post_batch(struct riso_flow *f, struct ibv_send_wr *wr,
 	return 0;
 }
 
+/* The provider has taken what is in a slot: will nobody but the shim see it complete? */
+static void count_hidden(struct riso_flow *f, uint64_t pos)
+{
+	struct riso_member *m = f->ctx->m;
+
+	if (riso_slot_hidden(&f->slots->slot[pos % f->slots->num]))
+		__atomic_store_n(&m->hidden, m->hidden + 1, __ATOMIC_RELAXED);
+}
+
 /* Post what may be posted, up to a batch; true if there may be more. */
 static bool post_some(struct riso_flow *f, uint64_t now)
 {
@@ -835,6 +844,7 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 			m->book[rec_dir(mark[i].rec)].budget = mark[i].budget;
 	}
 	for (i = 0; i < taken; i++) {
+		count_hidden(f, mark[i].sq.slot);
 		charge(m, &mark[i]);
 		if (mark[i].last)
 			unhold(f, mark[i].rec);
@@ -1012,9 +1022,11 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 	copy.wr_id = wr.wr_id;
 	copy.send_flags = wr.send_flags;
 	err = f->ctx->ops.bind_mw(f->qp, mw, &copy);
-	if (err)
+	if (err) {
 		f->sq = sq;
-	else
-		f->accepted++;
-	return err;
+		return err;
+	}
+	count_hidden(f, sq.slot);
+	f->accepted++;
+	return 0;
 }

@@ -128,6 +128,7 @@ struct riso_book {
  * @book: by direction
  * @slice: debt of sparse work requests
  * @held: records held; read without the lock
+ * @hidden: posted, with a completion that the program did not ask for; likewise
  * @busy: flows with something held, the next in turn first
  * @num_busy: how many
  * @waiting: something was held when it was unlocked last
@@ -153,6 +154,7 @@ struct riso_member {
 	struct riso_book book[RISO_USER_DIRS];
 	struct riso_slice slice;
 	uint32_t held;
+	uint32_t hidden;
 	struct riso_flow_list busy;
 	uint32_t num_busy;
 	bool waiting;
@@ -562,6 +564,19 @@ static inline void riso_unlock(pthread_mutex_t *lock)
 {
 	pthread_mutex_unlock(lock);
 	riso_leave();
+}
+
+/**
+ * riso_slot_hidden - does its completion say nothing to the program?
+ * @slot: the slot
+ *
+ * Return: true if there is one that the program did not ask for.
+ */
+static inline bool riso_slot_hidden(const struct riso_slot *slot)
+{
+	const unsigned int own = RISO_SLOT_LAST | RISO_SLOT_ASKED;
+
+	return (slot->flags & RISO_SLOT_SIGNALED) && (slot->flags & own) != own;
 }
 
 static inline uint64_t riso_queue_len(const struct riso_flow *f)
