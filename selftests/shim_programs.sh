@@ -134,6 +134,57 @@ books()
 	return 1
 }
 
+# are_of CLASS: the queue pairs of the process that runs
+are_of()
+{
+	shows "map(select(.comm == \"rload\")) | length == 2 and
+		all(.class == \"$1\")" flow show dev rxe0
+}
+
+lets_choose()
+{
+	rule=$(rdma-isolate -j rule add comm rload class bandwidth choose on |
+		jq '.[0].id')
+}
+
+# The class that it would like, as long as a rule lets it choose
+chooses()
+{
+	local pid rule status=0
+
+	rdma-isolate run --class latency -- "$dir/rload" --dev rxe0 --peer rxe1 \
+		--load write --qps 2 --json --ready "$dir/chooses" >"$dir/load" 2>&1 &
+	pid=$!
+	busywait 60 test -e "$dir/chooses"
+	are_of bandwidth && lets_choose && busywait 30 are_of latency &&
+		rdma-isolate rule delete id "$rule" && busywait 30 are_of bandwidth &&
+		lets_choose && busywait 30 are_of latency || status=1
+	kill -TERM "$pid"
+	wait "$pid" || status=1
+	rdma-isolate rule delete id "$rule" && [ "$status" -eq 0 ] && return
+	ktap_print_msg "$(tail -n 3 "$dir/load")"
+	return 1
+}
+
+is_unreliable()
+{
+	shows 'map(select(.comm == "ibv_ud_pingpong") | .reason) == ["qp-type"]' \
+		flow show dev rxe1
+}
+
+# What the shim cannot do for a program is not said to be for want of it.
+unreliable()
+{
+	local pid status=0
+
+	rdma-isolate run -- ibv_ud_pingpong -d rxe1 -g "$gid1" >/dev/null &
+	pid=$!
+	busywait 30 is_unreliable || status=1
+	kill "$pid"
+	wait "$pid"
+	return "$status"
+}
+
 # It says why it does nothing if it is asked, and the program does not mind.
 without_the_module()
 {
@@ -159,7 +210,7 @@ gid0=$(gid_of rxe0 10.0.0.1)
 gid1=$(gid_of rxe1 10.0.0.2)
 route_from_any || skip_all "no route"
 ktap_print_header
-ktap_set_plan 25
+ktap_set_plan 27
 check "RC" waited runs pingpong ibv_rc_pingpong -c -n 50 -s 262144
 check "RC, events" waited runs pingpong ibv_rc_pingpong -c -e -n 50 -s 262144
 check "RC, builders" waited runs pingpong ibv_rc_pingpong -c -N -n 50 -s 262144
@@ -191,6 +242,8 @@ check "load: more queue pairs" \
 check "load: one large message" \
 	waited loads write post --size 64M --depth 1 --seconds 0.1
 check "load: in the books" waited books
+check "a class that it chooses" chooses
+check "an unreliable queue pair" unreliable
 check "without the module" without_the_module
 check_schema
 ktap_finished
