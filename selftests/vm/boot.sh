@@ -71,6 +71,7 @@ fi
 {
 	echo '#!/bin/bash'
 	echo 'exec 2>&1'
+	echo ": >$dir/started"
 	echo "export RISO_OUT=$dir/out"
 	echo "export RISO_BUILD=$top/build/$rel"
 	# shellcheck disable=SC2016 # expanded in the guest
@@ -99,12 +100,38 @@ fi
 
 # QEMU opens what it finds as its standard output once more: a file would be
 # truncated. timeout makes a process group, which is to end with this script.
-status=0
+start()
+{
+	timeout -k 10 "$limit" vng "${opts[@]}" --exec "$dir/run" </dev/null \
+		> >(cat) 2> >(cat >>"$dir/console") &
+	vm=$!
+}
+
+# Has it come as far as the command? It has seven and a half minutes.
+has_started()
+{
+	local n
+
+	for ((n = 0; n < 450; n++)); do
+		[ ! -e "$dir/started" ] || return 0
+		kill -0 "$vm" 2>/dev/null || return 1
+		sleep 1
+	done
+	return 1
+}
+
 [ -n "$icount" ] || opts+=(--verbose)
-timeout -k 10 "$limit" vng "${opts[@]}" --exec "$dir/run" </dev/null \
-	> >(cat) 2> >(cat >"$dir/console") &
-vm=$!
 trap 'kill -- "-$vm" 2>/dev/null; rm -rf "$dir"; exit 125' INT TERM HUP
+# The emulator may die, or lose a timer, while the kernel boots. Nothing of ours has run
+# then, so it is no result.
+for try in 1 2 3; do
+	start
+	! has_started || break
+	echo "boot.sh: the machine did not start, try $try of 3" >&2
+	kill -- "-$vm" 2>/dev/null || true
+	[ "$try" -eq 3 ] || wait "$vm" || true
+done
+status=0
 wait "$vm" || status=$?
 [ -z "$out" ] || cp -r "$dir/out/." "$out"
 if [ ! -s "$dir/status" ]; then
