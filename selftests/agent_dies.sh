@@ -14,8 +14,6 @@
 . "$(dirname "$0")/agent.inc"
 
 rounds=${RISO_ROUNDS:-2}
-# As by default: an agent has to come back within it.
-AGENT_LEASE_MS=1000
 
 # Bulk gets through: so many bytes on the wire within a time that is long enough.
 sent()
@@ -70,6 +68,12 @@ is_replaced()
 	busywait 20 budget ".agent_pid == ${agents[rxe1]}" && is_steered && moves
 }
 
+# leases SECONDS: of the next agent of rxe1
+leases()
+{
+	sed -i "s/^lease = .*/lease = $1/" "$dir/rxe1.conf"
+}
+
 # Killed, and started again as the unit would do; $last is what was lent last.
 is_restarted()
 {
@@ -89,12 +93,15 @@ first_lent()
 }
 
 # At the floor of a target that nobody meets; then with a target that was found, which
-# cannot be found beside bulk.
+# cannot be found beside bulk. An emulated agent takes long to start.
 is_resumed()
 {
 	local last first status=1
 
 	rdma-isolate dev set dev rxe1 target99 1us
+	leases 20s
+	stop_agent rxe1
+	start_agent rxe1
 	becomes '.agent_pid > 0 and .safe_util == 25000000' && is_restarted &&
 	busywait 20 first_lent && [ "$first" = "$last" ] &&
 	kill "$bulk" && rdma-isolate dev set dev rxe1 target99 auto &&
@@ -103,7 +110,10 @@ is_resumed()
 	becomes ".agent_pid == ${agents[rxe1]} and [.target99_ns] == $last[1:]" && status=0
 	[ "$status" -eq 0 ] || ktap_print_msg "first $first, before $last"
 	rdma-isolate dev set dev rxe1 target99 4s
-	return "$status"
+	leases "${AGENT_LEASE_MS}ms"
+	stop_agent rxe1
+	start_agent rxe1
+	is_steered && return "$status"
 }
 
 peer_is_killed()
