@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the phases of agent.inc recorded, over time."""
 
+import json
 import re
 import statistics
 
 SLICE_NS = 100_000_000
 # Of the slices from some point on, so many have to be inside the target
 STAYS = 0.95
+
+
+def nearest_rank(ordered, percent):
+    """A percentile of what is sorted"""
+    return ordered[(percent * len(ordered) - 1) // 100]
 
 
 class Recording:
@@ -37,12 +43,19 @@ class Recording:
         self.rates = [(t, (b - b0) * 1e9 / (t - t0))
                       for (t0, b0), (t, b) in zip(wire, wire[1:]) if t > t0]
 
+    @classmethod
+    def with_target(cls, out, phase):
+        """A phase of the bench, and the target that it had, in ns"""
+        runs = map(json.loads, (out / "phases.jsonl").read_text().splitlines())
+        target = next(run["target_ns"] for run in runs if run["phase"] == phase)
+        return cls(out, phase), target
+
     def slices(self):
         """The 99th percentile of each 100 ms, with the time that it ends at."""
         byslice = {}
         for when, ns in self.samples:
             byslice.setdefault(when // SLICE_NS, []).append(ns)
-        return [((n + 1) * SLICE_NS, sorted(v)[(99 * len(v) - 1) // 100])
+        return [((n + 1) * SLICE_NS, nearest_rank(sorted(v), 99))
                 for n, v in sorted(byslice.items())]
 
     def settled_ms(self, mark, target):

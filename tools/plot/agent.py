@@ -9,7 +9,6 @@ sent, in percent of MaxRate; Current99 and the 99th percentile of a latency flow
 100 ms), in targets, up to four of them. Marks say what was done when.
 """
 import html
-import json
 import pathlib
 import sys
 
@@ -38,9 +37,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit("usage: agent.py DIR PHASE >out.svg")
     out, phase = pathlib.Path(sys.argv[1]), sys.argv[2]
-    runs = map(json.loads, (out / "phases.jsonl").read_text().splitlines())
-    target = next(run["target_ns"] for run in runs if run["phase"] == phase)
-    r = Recording(out, phase)
+    r, target = Recording.with_target(out, phase)
     begin, end = 0, max(r.rates[-1][0], r.samples[-1][0])
     max_rate = r.settings[-1][1]["max_rate"]
     below = TOP + HEIGHT + 20

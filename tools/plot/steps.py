@@ -10,7 +10,6 @@ The first line has MaxRate and the target.
 """
 import bisect
 import collections
-import json
 import pathlib
 import sys
 
@@ -18,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "selftests" / "bench"))
 
 # pylint: disable=wrong-import-position
-from agent import Recording  # noqa: E402
+from agent import Recording, nearest_rank  # noqa: E402
 
 # As the agent has them by default
 PERIOD_NS = 500_000
@@ -42,7 +41,7 @@ class Window:
 
     def get(self, percent):
         """The nearest rank"""
-        return self.sorted[(percent * len(self.sorted) - 1) // 100]
+        return nearest_rank(self.sorted, percent)
 
 
 def steps(r):
@@ -69,9 +68,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit("usage: steps.py DIR PHASE >trace")
     out, phase = pathlib.Path(sys.argv[1]), sys.argv[2]
-    runs = map(json.loads, (out / "phases.jsonl").read_text().splitlines())
-    target = next(run["target_ns"] for run in runs if run["phase"] == phase)
-    r = Recording(out, phase)
+    r, target = Recording.with_target(out, phase)
     print("#", r.settings[-1][1]["max_rate"], target)
     for step in steps(r):
         print(*step)
