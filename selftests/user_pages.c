@@ -659,6 +659,35 @@ static void read_books(pid_t a, pid_t b, __u64 *used_a, __u64 *used_b)
 	*used_b = ns[1];
 }
 
+/* Children that go on until there is enough */
+static void start_all(int (*fn)(struct share *), pid_t *pid, unsigned int num)
+{
+	unsigned int i;
+
+	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
+	for (i = 0; i < num; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(fn(NULL));
+	}
+	usleep(500000);
+}
+
+/* True if all of them end well. */
+static bool stop_all(const pid_t *pid, unsigned int num)
+{
+	bool ok = true;
+	unsigned int i;
+	int status;
+
+	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
+	for (i = 0; i < num; i++) {
+		waitpid(pid[i], &status, 0);
+		ok = ok && !status;
+	}
+	return ok;
+}
+
 /*
  * Beside a process that writes anything, another one has its half, or nearly: it has
  * to wake up for its grants, which takes time where the processors are busy.
@@ -667,26 +696,21 @@ static bool has_half_beside(int (*fn)(struct share *), const char *fault)
 {
 	__u64 mine[2], its[2], got;
 	struct share s;
-	int status;
 	pid_t pid;
+	bool ok;
 
-	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
 	s = join();
-	pid = fork();
-	if (!pid)
-		_exit(fn(NULL));
-	usleep(500000);
+	start_all(fn, &pid, 1);
 	read_books(getpid(), pid, &mine[0], &its[0]);
 	got = take(&s, 3000000000, true);
 	read_books(getpid(), pid, &mine[1], &its[1]);
-	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
-	waitpid(pid, &status, 0);
+	ok = stop_all(&pid, 1);
 	mine[1] -= mine[0];
 	its[1] -= its[0];
 	ksft_print_msg("%llu ns, and the other %llu ns\n", (unsigned long long)mine[1],
 		       (unsigned long long)its[1]);
 	leave(&s);
-	return !status && got && mine[1] * 4 >= mine[1] + its[1] &&
+	return ok && got && mine[1] * 4 >= mine[1] + its[1] &&
 	       (!fault || named(pid, fault));
 }
 
@@ -743,26 +767,14 @@ static bool keeps_beside(int (*fn)(struct share *), unsigned int part)
 {
 	struct share s = join();
 	__u64 alone, beside;
-	bool ok = true;
 	pid_t pid[3];
-	unsigned int i;
-	int status;
+	bool ok;
 
 	take(&s, 200000000, true);
 	alone = take(&s, 1500000000, true);
-	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
-	for (i = 0; i < ARRAY_SIZE(pid); i++) {
-		pid[i] = fork();
-		if (!pid[i])
-			_exit(fn(NULL));
-	}
-	usleep(500000);
+	start_all(fn, pid, ARRAY_SIZE(pid));
 	beside = take(&s, 1500000000, true);
-	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
-	for (i = 0; i < ARRAY_SIZE(pid); i++) {
-		waitpid(pid[i], &status, 0);
-		ok = ok && !status;
-	}
+	ok = stop_all(pid, ARRAY_SIZE(pid));
 	ksft_print_msg("%llu bytes alone, %llu beside them\n", (unsigned long long)alone,
 		       (unsigned long long)beside);
 	leave(&s);
@@ -848,7 +860,7 @@ static bool has_owed(void)
 	__u64 mine[2], its[2], end;
 	struct share s = join();
 	pid_t pid[4];
-	unsigned int i;
+	bool ok;
 
 	/* One chunk for each slice is allowed, half of the device. */
 	for (end = now_ns() + 3000000000; now_ns() < end; usleep(1000)) {
@@ -856,26 +868,18 @@ static bool has_owed(void)
 		s.u->dir[0].debt += 1 << 20;
 		wait_for(&s, 0);
 	}
-	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
-	for (i = 0; i < ARRAY_SIZE(pid); i++) {
-		pid[i] = fork();
-		if (!pid[i])
-			_exit(rival(NULL));
-	}
-	usleep(500000);
+	start_all(rival, pid, ARRAY_SIZE(pid));
 	read_books(getpid(), pid[0], &mine[0], &its[0]);
 	take(&s, 2000000000, true);
 	read_books(getpid(), pid[0], &mine[1], &its[1]);
-	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
-	for (i = 0; i < ARRAY_SIZE(pid); i++)
-		waitpid(pid[i], NULL, 0);
+	ok = stop_all(pid, ARRAY_SIZE(pid));
 	leave(&s);
 	mine[1] -= mine[0];
 	its[1] -= its[0];
 	ksft_print_msg("%llu ns of debt, then %llu ns, and one of the others %llu ns\n",
 		       (unsigned long long)mine[0], (unsigned long long)mine[1],
 		       (unsigned long long)its[1]);
-	return mine[0] > 1000000000 && mine[1] * 2 >= its[1];
+	return ok && mine[0] > 1000000000 && mine[1] * 2 >= its[1];
 }
 
 /* It wants for ever, and posts nothing. */
@@ -914,19 +918,12 @@ static bool hoarding(void)
 static bool stopping(void)
 {
 	pid_t pid, other[12];
-	unsigned int i;
 	struct share s;
 	__u64 beside;
 	int status;
 	bool ok;
 
-	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
-	for (i = 0; i < ARRAY_SIZE(other); i++) {
-		other[i] = fork();
-		if (!other[i])
-			_exit(rival(NULL));
-	}
-	usleep(500000);
+	start_all(rival, other, ARRAY_SIZE(other));
 	s = join();
 	pid = fork();
 	if (!pid) {
@@ -942,9 +939,7 @@ static bool stopping(void)
 	ok = named(pid, "stopped");
 	kill(pid, SIGCONT);
 	waitpid(pid, &status, 0);
-	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
-	for (i = 0; i < ARRAY_SIZE(other); i++)
-		waitpid(other[i], NULL, 0);
+	ok = stop_all(other, ARRAY_SIZE(other)) && ok;
 	leave(&s);
 	ksft_print_msg("%d grants, %llu bytes beside it\n", WEXITSTATUS(status),
 		       (unsigned long long)beside);
@@ -1040,14 +1035,9 @@ static bool killing_open(void)
 	bool ok = !configure("chunk 0");
 	pid_t pid;
 
-	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
-	pid = fork();
-	if (!pid)
-		_exit(poster(NULL));
-	usleep(500000);
+	start_all(poster, &pid, 1);
 	ok = ok && killing();
-	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
-	waitpid(pid, NULL, 0);
+	ok = stop_all(&pid, 1) && ok;
 	return !configure(USUAL) && ok;
 }
 
