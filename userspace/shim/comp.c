@@ -150,6 +150,9 @@ void riso_comp_update(struct riso_cq *c)
 	bool active = c->used || c->tagged || !LIST_EMPTY(&c->zombies) ||
 		      c->soft_head != c->soft_tail;
 
+	/* What the program did before was not noted. */
+	if (active && !c->active)
+		riso_comp_seen(c);
 	__atomic_store_n(&c->active, active, __ATOMIC_RELEASE);
 }
 
@@ -298,6 +301,10 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
  * @c: the CQ
  * @solicited_only: see there
  *
+ * While nothing has to be translated, a lock would cost more than all else that the
+ * shim does with a small message. The reaper then takes a CQ for one that is not armed,
+ * and leaves it alone, until the program has polled.
+ *
  * Return: see there.
  */
 int riso_comp_arm(struct riso_cq *c, int solicited_only)
@@ -305,12 +312,14 @@ int riso_comp_arm(struct riso_cq *c, int solicited_only)
 	struct riso_member *m = c->ctx->m;
 	int err;
 
+	__atomic_store_n(&c->notify, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
+		return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
 	riso_lock(&m->lock);
 	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
 	if (!err) {
-		c->notify = true;
 		c->armed = true;
-		c->solicited = solicited_only;
 		c->unseen = 1;
 	}
 	riso_unlock(&m->lock);
@@ -320,7 +329,7 @@ int riso_comp_arm(struct riso_cq *c, int solicited_only)
 /* How many completions of the program may be taken? See above. */
 static uint32_t may_reap(const struct riso_cq *c)
 {
-	if (!c->notify)
+	if (!__atomic_load_n(&c->notify, __ATOMIC_RELAXED))
 		return UINT32_MAX;
 	if (c->armed && c->soft_head == c->soft_tail)
 		return 1;
@@ -393,13 +402,15 @@ static bool has_news(struct riso_cq *c)
 bool riso_comp_is_news(struct riso_cq *c)
 {
 	struct riso_member *m = c->ctx->m;
+	int solicited;
 	bool news;
 
 	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
 		return true;
 	riso_lock(&m->lock);
+	solicited = __atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
 	/* Once more: it may have come before the CQ was armed. */
-	news = has_news(c) || c->ctx->ops.req_notify_cq(c->cq, c->solicited) ||
+	news = has_news(c) || c->ctx->ops.req_notify_cq(c->cq, solicited) ||
 	       has_news(c);
 	/* The program is there and sleeps: the helper need not look for it. */
 	c->unseen = 1;

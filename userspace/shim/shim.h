@@ -278,9 +278,9 @@ struct riso_soft {
  * @tagged: of those, the ones that may have posted with a tag
  * @used: something was posted with a tag once
  * @active: completions may have to be translated; read without the lock
- * @notify: the program has armed it once
- * @armed: the program has armed it, and has not polled since
- * @solicited: it did so for solicited ones only
+ * @notify: the program has armed it once; without the lock
+ * @armed: the program has armed it, and has not polled since, all that while @active
+ * @solicited: it did so for solicited ones only; without the lock
  * @unseen: how often the helper has looked since the program polled
  * @round: of the helper that looked last
  * @soft: ring of completions that wait, once there was a flow; changes under

@@ -297,6 +297,7 @@ static int fake_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	struct fake_cq *cq = (struct fake_cq *)ibcq;
 
 	(void)solicited_only;
+	fake_syscall();
 	pthread_mutex_lock(&fake.lock);
 	cq->armed = cq->head == cq->tail;
 	cq->events += !cq->armed;
@@ -1748,6 +1749,66 @@ static void armed(void **state)
 	arm(p);
 	assert_int_equal(p->cq->events, events + 1);
 	pump(p, 2, 4);
+}
+
+static void choose(struct prog *p, uint32_t class_id)
+{
+	fake.class_id = class_id;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, class_id), 0);
+}
+
+static void count_unlocked(void)
+{
+	struct riso_ctx *c = riso_map_find(&riso_ctxs, ctx);
+
+	if (pthread_mutex_trylock(&c->m->lock))
+		return;
+	pthread_mutex_unlock(&c->m->lock);
+	fake.calls++;
+}
+
+/* It leaves class latency, and nothing is taken that it has not been told of. */
+static void expect_left(struct prog *p)
+{
+	uint32_t events;
+
+	choose(p, RISO_CLASS_BANDWIDTH);
+	fake.k.window = cost(CHUNK);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, 8 * cost(CHUNK));
+	drive(p);
+	fake_run(p->qp, UINT32_MAX);
+	events = p->cq->events;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	arm(p);
+	assert_int_equal(p->cq->events, events + 1);
+	pump(p, 1, 2);
+}
+
+/* Class latency arms without a lock. */
+static void latency_arms(void **state)
+{
+	struct prog *p = *state;
+
+	choose(p, RISO_CLASS_LATENCY);
+	fake.calls = 0;
+	fake.at_call = count_unlocked;
+	arm(p);
+	fake.at_call = NULL;
+	assert_int_equal(fake.calls, 1);
+	expect_left(p);
+}
+
+static void latency_arms_no_more(void **state)
+{
+	struct prog *p = *state;
+
+	arm(p);
+	choose(p, RISO_CLASS_LATENCY);
+	expect_none(p);
+	expect_left(p);
 }
 
 /* What was taken before is told when the last that is held has completed. */
@@ -3241,6 +3302,8 @@ int main(void)
 		TEST(post_reaps),
 		TEST(armed),
 		TEST(armed_late),
+		TEST(latency_arms),
+		TEST(latency_arms_no_more),
 		TEST(events_of_chunks),
 		TEST(grants_spent_exactly),
 		TEST(repriced),
