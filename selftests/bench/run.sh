@@ -10,7 +10,7 @@
 # them), or any phases of phases.sh, shim.inc and agent.inc, as in -p "alone beside
 # isolated". Prints a table, and leaves result.json beside the raw figures in DIR
 # (build/bench/RELEASE-PLAN), with a picture of each phase that was recorded, and one
-# of what both laws of the agent would have made of the latencies of agent_start.
+# of what both laws of the agent would have made of the latencies of agent_grow.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -58,7 +58,7 @@ draw_laws()
 	"$replay/replay_aimd" "$rate" "$target" <"$steps" |
 		"$top/tools/plot/aimd.py" "$rate" "$target" >"$out/$1-laws.svg"
 }
-[ ! -e "$out/agent_start.trace" ] || draw_laws agent_start
+[ ! -e "$out/agent_grow.trace" ] || draw_laws agent_grow
 [ "$status" -eq 0 ] || {
 	echo "the measurement did not come to its end (status $status), see $out" >&2
 	exit 1

@@ -27,9 +27,11 @@ def mark_lines(marks, begin, end, bottom):
     """A line across both panels for each mark, with what it says."""
     for text, when in marks.items():
         x = LEFT + WIDTH * (when - begin) / (end - begin)
+        # Near the right edge it has room on the left only.
+        shift, anchor = (-3, "end") if x > LEFT + 0.85 * WIDTH else (3, "start")
         yield f'<path d="M{x:.1f},{TOP}V{bottom}" stroke="#bbbbbb"/>'
-        yield (f'<text x="{x + 3:.1f}" y="{TOP + 12}" fill="#777777">'
-               f'{html.escape(text)}</text>')
+        yield (f'<text x="{x + shift:.1f}" y="{TOP + 12}" text-anchor="{anchor}" '
+               f'fill="#777777">{html.escape(text)}</text>')
 
 
 def main():

@@ -6,7 +6,8 @@
 
 DIR has what selftests/bench/run.sh -p agent left. The latencies are those of the latency
 flow of the phase, read once in a RefPeriod: the windows of the agent are not recorded.
-The first line has MaxRate and the target.
+The marks say how many programs there are, each a group. The first line has MaxRate and the
+target.
 """
 import bisect
 import collections
@@ -49,17 +50,22 @@ def steps(r):
     window, short = Window(WINDOW), Window(SHORT_WINDOW)
     samples, settings = iter(r.samples), iter(r.settings)
     sample, setting = next(samples, None), next(settings, None)
-    latest = flows = 0
+    bulk = iter([(when, int(text[len("bulk"):] or 1))
+                 for text, when in r.marks.items() if text.startswith("bulk")])
+    coming = next(bulk, None)
+    latest = flows = groups = 0
     for now in range(0, r.settings[-1][0], PERIOD_NS):
         while sample and sample[0] <= now:
             latest, sample = sample[1], next(samples, None)
         while setting and setting[0] <= now:
             flows, setting = setting[1]["latency_flows"], next(settings, None)
+        while coming and coming[0] <= now:
+            groups, coming = coming[1], next(bulk, None)
         if latest:
             window.add(latest)
             short.add(latest)
         if len(window.ring) >= ENOUGH:
-            yield (now, int(flows > 0), int(now >= r.marks["bulk"]), 0,
+            yield (now, int(flows > 0), groups, 0,
                    window.get(99), short.get(99), short.get(95))
 
 
