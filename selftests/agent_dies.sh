@@ -14,6 +14,7 @@
 . "$(dirname "$0")/agent.inc"
 
 rounds=${RISO_ROUNDS:-2}
+tracing=/sys/kernel/tracing
 
 # Bulk gets through: so many bytes on the wire within a time that is long enough.
 sent()
@@ -31,11 +32,6 @@ moves()
 	busywait 20 has_moved $(($(sent) + 4000000)) && return
 	ktap_print_msg "nothing moves"
 	return 1
-}
-
-is_steered()
-{
-	becomes '.agent_pid > 0 and (.ctrl_state | IN("tracking", "missed"))'
 }
 
 is_the_operators()
@@ -144,14 +140,15 @@ again()
 	done
 }
 
-# Each time that nobody took over
+# Each time that nobody took over, by event and by trace
 expired()
 {
-	local is
+	local is traced
 
 	is=$(jq -n '[inputs | select(.event == "lease-expired")] | length' "$dir/events")
-	[ "$is" -ge $((2 * rounds)) ] && return
-	ktap_print_msg "$is events"
+	traced=$(grep -c "budget_expire: dev=rxe1 safe_util=37500000 " $tracing/trace)
+	[ "$is" -ge $((2 * rounds)) ] && [ "$traced" -eq "$is" ] && return
+	ktap_print_msg "$is events, traced $traced times"
 	return 1
 }
 
@@ -168,6 +165,8 @@ agent_setup
 ln -s "$(command -v rperf)" "$dir/rload"
 rdma-isolate dev set dev rxe1 safe-util 300mbit
 rdma-isolate -j monitor >"$dir/events" &
+mountpoint -q $tracing || mount -t tracefs tracefs $tracing
+echo 1 >$tracing/events/rdma_isolate/budget_expire/enable
 start_latency
 start_bulk
 echo "not-local = stay" >>"$dir/rxe1.conf"

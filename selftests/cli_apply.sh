@@ -10,11 +10,11 @@
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
+. "$(dirname "$0")/systemd.inc"
 
 require rdma rdma-isolate jq unshare nsenter systemctl systemd-escape udevadm
 need_module rdma_rxe
-boot=$(dirname "$(realpath "$0")")/../tools/boot
-[ -e "$boot/rdma-isolate@.service" ] || skip_all "no tools/boot beside the tests"
+[ -e "$BOOT_DIR/rdma-isolate@.service" ] || skip_all "no tools/boot beside the tests"
 ! is_loaded rdma_isolate || skip_all "the module is loaded"
 conf=/etc/rdma-isolate.d
 dir=$(mktemp -d)
@@ -24,71 +24,9 @@ clean_up()
 {
 	[ ! -e /sys/class/infiniband/riso-3 ] || rdma dev set riso-3 name rxe3
 	teardown_all
-	[ -z "$systemd" ] || kill -KILL "$systemd"
+	stop_systemd
 	umount "$conf"
-	rm -rf "$dir" "${ours[@]}"
-}
-
-# --- systemd ----------------------------------------------------------------
-
-units=/run/systemd/system
-ours=("$units/rdma-isolate.service" "$units/rdma-isolate@.service"
-      "$units/sysinit.target" "$units/basic.target"
-      "$units/systemd-tmpfiles-setup.service"
-      /run/udev/rules.d/90-rdma-isolate.rules /run/riso-boot)
-systemd=
-
-# As the first process of a namespace. Of all that it would do at boot, udev is
-# enough, and it shall not clean /tmp. The tool is where the units can see it: not in
-# anybody's home or /tmp.
-start_systemd()
-{
-	local u
-
-	mkdir -p "$units" /run/udev/rules.d /run/riso-boot &&
-	cp "$(command -v rdma-isolate)" /run/riso-boot/ &&
-	cp "$boot/90-rdma-isolate.rules" /run/udev/rules.d/ || return
-	for u in rdma-isolate.service rdma-isolate@.service; do
-		sed "s|^ExecStart=|&/run/riso-boot/|" "$boot/$u" >"$units/$u"
-	done
-	ln -s /dev/null "$units/systemd-tmpfiles-setup.service"
-	printf '%s\n' "[Unit]" DefaultDependencies=no >"$units/sysinit.target"
-	printf '%s\n' "[Unit]" DefaultDependencies=no \
-		Wants=systemd-udevd.service >"$units/basic.target"
-	env -i container=riso unshare --fork --kill-child --pid --mount \
-		--mount-proc /lib/systemd/systemd --system \
-		--unit=basic.target --log-target=null --show-status=0 \
-		</dev/null >/dev/null 2>&1 &
-	busywait 60 find_systemd && busywait 120 is_up
-}
-
-find_systemd()
-{
-	systemd=$(pgrep -f '^/lib/systemd/systemd --system --unit=basic.target')
-}
-
-ctl()
-{
-	nsenter -t "$systemd" -p -m systemctl "$@" 2>/dev/null
-}
-
-is_up()
-{
-	[ "$(ctl is-active systemd-udevd.service)" = active ]
-}
-
-# is_now STATE UNIT
-is_now()
-{
-	[ "$(ctl is-active "$2")" = "$1" ]
-}
-
-# unit_is STATE UNIT: soon
-unit_is()
-{
-	busywait 60 is_now "$@" && return
-	ktap_print_msg "$(ctl --no-pager status "$2" | head -n 12)"
-	return 1
+	rm -rf "$dir"
 }
 
 # The instance is made of the path.
@@ -323,7 +261,7 @@ mkdir -p "$conf" && mount -t tmpfs -o mode=755 riso-apply "$conf" || {
 setup_rxe || skip_all "no rxe devices"
 ktap_print_header
 ktap_set_plan 24
-by_unit "systemd and udev are there" start_systemd
+by_unit "systemd and udev are there" start_systemd "$BOOT_DIR"/rdma-isolate{,@}.service
 check "no file, nothing to do" rdma-isolate apply
 first_files
 check "the module is missing" refused 1 "modprobe" apply
