@@ -854,10 +854,7 @@ static int rival(struct share *unused)
 	return 0;
 }
 
-/*
- * What it posted as debt while nobody else was there does not count beside four later: it
- * has its turns as they do, of which it may miss some where processors are busy.
- */
+/* What it posted as debt while nobody else was there does not count beside four later. */
 static bool has_owed(void)
 {
 	__u64 mine[2], its[2], end;
@@ -882,7 +879,7 @@ static bool has_owed(void)
 	ksft_print_msg("%llu ns of debt, then %llu ns, and one of the others %llu ns\n",
 		       (unsigned long long)mine[0], (unsigned long long)mine[1],
 		       (unsigned long long)its[1]);
-	return ok && mine[0] > 1000000000 && mine[1] * 4 >= its[1];
+	return ok && mine[0] > 1000000000 && mine[1] * 2 >= its[1];
 }
 
 /* It wants for ever, and posts nothing. */
