@@ -25,6 +25,22 @@ PERIOD_NS = 500_000
 WINDOW, SHORT_WINDOW, ENOUGH = 10000, 200, 50
 
 
+class Latest:
+    """The value that was in force at a time, of (time, value) in order; 0 before all."""
+
+    def __init__(self, points):
+        self.points = iter(points)
+        self.coming = next(self.points, None)
+        self.value = 0
+
+    def at(self, now):
+        """Times may only grow."""
+        while self.coming and self.coming[0] <= now:
+            self.value = self.coming[1]
+            self.coming = next(self.points, None)
+        return self.value
+
+
 class Window:
     """Percentiles of the last samples."""
 
@@ -48,24 +64,17 @@ class Window:
 def steps(r):
     """What a law would have been given: now_ns L B T current99 short99 short95."""
     window, short = Window(WINDOW), Window(SHORT_WINDOW)
-    samples, settings = iter(r.samples), iter(r.settings)
-    sample, setting = next(samples, None), next(settings, None)
-    bulk = iter([(when, int(text[len("bulk"):] or 1))
-                 for text, when in r.marks.items() if text.startswith("bulk")])
-    coming = next(bulk, None)
-    latest = flows = groups = 0
+    latency = Latest(r.samples)
+    flows = Latest((when, s["latency_flows"]) for when, s in r.settings)
+    groups = Latest((when, int(text[len("bulk"):] or 1))
+                    for text, when in r.marks.items() if text.startswith("bulk"))
     for now in range(0, r.settings[-1][0], PERIOD_NS):
-        while sample and sample[0] <= now:
-            latest, sample = sample[1], next(samples, None)
-        while setting and setting[0] <= now:
-            flows, setting = setting[1]["latency_flows"], next(settings, None)
-        while coming and coming[0] <= now:
-            groups, coming = coming[1], next(bulk, None)
-        if latest:
-            window.add(latest)
-            short.add(latest)
+        ns = latency.at(now)
+        if ns:
+            window.add(ns)
+            short.add(ns)
         if len(window.ring) >= ENOUGH:
-            yield (now, int(flows > 0), groups, 0,
+            yield (now, int(flows.at(now) > 0), groups.at(now), 0,
                    window.get(99), short.get(99), short.get(95))
 
 
