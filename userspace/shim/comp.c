@@ -20,7 +20,8 @@
  * unless the program has not polled for long.
  *
  * Everything here runs under riso_member.lock, in any thread, and does not allocate
- * but for riso_comp_grow(), on the way of ibv_create_qp() and ibv_resize_cq().
+ * but for riso_comp_grow(), on the way of ibv_create_qp() and ibv_resize_cq(). A CQ that
+ * is not active is polled and armed without the lock.
  */
 #include <errno.h>
 #include <stdlib.h>
