@@ -1017,6 +1017,13 @@ static void drive(struct prog *p)
 	riso_member_unlock(f->ctx->m);
 }
 
+/* The kernel gives it what it asks for. */
+static void choose(struct prog *p, uint32_t class_id)
+{
+	fake.class_id = class_id;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, class_id), 0);
+}
+
 static void arm(struct prog *p)
 {
 	assert_int_equal(ibv_req_notify_cq(ibv_cq_ex_to_cq(&p->cq->cq), 0), 0);
@@ -1283,8 +1290,7 @@ static void binds_direct(void **state)
 	struct ibv_mw mw = { .context = ctx, .type = IBV_MW_TYPE_1 };
 	struct ibv_mw_bind how = { .wr_id = 1 };
 
-	fake.class_id = RISO_CLASS_LATENCY;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_LATENCY), 0);
+	choose(p, RISO_CLASS_LATENCY);
 	assert_int_equal(ibv_bind_mw(&p->qp->ex.qp_base, &mw, &how), 0);
 	assert_int_equal(how.send_flags, 0);
 	assert_int_equal(p->qp->sq[0].wr.wr_id, 1);
@@ -1749,12 +1755,6 @@ static void armed(void **state)
 	arm(p);
 	assert_int_equal(p->cq->events, events + 1);
 	pump(p, 2, 4);
-}
-
-static void choose(struct prog *p, uint32_t class_id)
-{
-	fake.class_id = class_id;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, class_id), 0);
 }
 
 static void count_unlocked(void)
@@ -2326,8 +2326,7 @@ static void latency_passes(void **state)
 	/* Who polls may be in the middle of it. */
 	assert_true(c->active);
 	/* And back, by the program's own wish. */
-	fake.class_id = RISO_CLASS_BANDWIDTH;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_BANDWIDTH), 0);
+	choose(p, RISO_CLASS_BANDWIDTH);
 	assert_true(c->active);
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 3, MB, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 2);
@@ -2392,13 +2391,11 @@ static void latency_makes_room(void **state)
 	fake.k.mode = RISO_USER_OPEN;
 	for (i = 1; i < DEPTH; i++)
 		assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, 0), 0);
-	fake.class_id = RISO_CLASS_LATENCY;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_LATENCY), 0);
+	choose(p, RISO_CLASS_LATENCY);
 	assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, IBV_SEND_SIGNALED), 0);
 	fake_run(p->qp, UINT32_MAX);
 	expect(p, DEPTH, IBV_WC_SUCCESS);
-	fake.class_id = RISO_CLASS_BANDWIDTH;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_BANDWIDTH), 0);
+	choose(p, RISO_CLASS_BANDWIDTH);
 	for (i = 1; i < DEPTH; i++)
 		assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, 0), 0);
 	assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, IBV_SEND_SIGNALED), 0);
