@@ -721,12 +721,18 @@ static u64 lead(const struct riso_dev *rd)
 	return rd->fine ? RISO_LEAD_NS : RISO_TICK_NS;
 }
 
-/* Bytes of a grant. */
+/*
+ * Bytes of a grant. While there are latency flows these are whole chunks: what is left
+ * over of many grants would be one chunk more, at once with another.
+ */
 static u64 quantum(const struct riso_dev *rd)
 {
+	u64 piece;
+
 	if (!shaped(rd))
 		return 2 * RISO_OPEN_CHUNK;
-	return max(chunk_wire(rd), bytes_in(RISO_TICK_NS, rd->cfg.safe_util));
+	piece = riso_piece_wire(riso_chunk_round(rd->cfg.chunk_bytes, rd->mtu), rd->mtu);
+	return piece * max(1, div64_u64(bytes_in(RISO_TICK_NS, rd->cfg.safe_util), piece));
 }
 
 /*
@@ -1536,6 +1542,7 @@ void riso_arb_init(struct riso_dev *rd)
 	INIT_LIST_HEAD(&rd->managed);
 	INIT_LIST_HEAD(&rd->users);
 	init_waitqueue_head(&rd->wait);
+	rd->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
 	rd->want_ns = U64_MAX;
 	rd->timer_ns = U64_MAX;
 	hrtimer_setup(&rd->timer, timer_fired, CLOCK_MONOTONIC,

@@ -171,6 +171,7 @@ struct riso_change {
  * @stats: counters
  * @held: work requests in the queues
  * @latency_flows: latency flows in RTS
+ * @mtu: the largest of a path so far, bytes
  * @chunk_ns: time of a chunk at SafeUtil
  * @fine: that is long enough for a timer to pace single chunks
  * @was_shaped: messages are cut and paced
@@ -230,6 +231,7 @@ struct riso_dev {
 	u64 stats[RISO_STAT_MAX];
 	u32 held;
 	u32 latency_flows;
+	u32 mtu;
 	u64 chunk_ns;
 	bool fine;
 	bool was_shaped;

@@ -585,8 +585,10 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 		f->who.peer_known = true;
 	}
 	spin_lock_irq(&rd->lock);
-	if (mask & IB_QP_PATH_MTU)
+	if (mask & IB_QP_PATH_MTU) {
 		f->mtu = mtu_of(attr);
+		rd->mtu = max(rd->mtu, f->mtu);
+	}
 	if (mask & IB_QP_MIN_RNR_TIMER) {
 		f->rnr_timer = attr->min_rnr_timer;
 		f->rnr_known = true;

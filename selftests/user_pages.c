@@ -29,6 +29,7 @@
 
 #include <linux/rdma_isolate.h>
 #include <linux/rdma_isolate_user.h>
+#include "../kmod/chunk.h"
 #include "kselftest.h"
 
 /* A process that takes part, with a queue pair that posts nothing. */
@@ -478,6 +479,18 @@ static __u64 take(struct share *s, __u64 ns, bool post)
 	return bytes;
 }
 
+/* A grant of one whole chunk, so that nothing is left over for another. */
+static bool is_chunk(const struct riso_kpage *k, __u64 bytes)
+{
+	__u32 mtu;
+
+	for (mtu = 1024; mtu <= 4096; mtu *= 2)
+		if (bytes == riso_wire_bytes(k->dir[0].chunk, mtu, k->header) +
+			     RISO_MESSAGE_HEADER)
+			return true;
+	return false;
+}
+
 /* No more than the device sends, and at least some. */
 static bool granting(void)
 {
@@ -491,7 +504,8 @@ static bool granting(void)
 	ksft_print_msg("%llu bytes of %llu\n", (unsigned long long)bytes,
 		       (unsigned long long)most);
 	ok = s.k->mode == RISO_USER_PACED && s.k->dir[0].chunk && bytes &&
-	     bytes <= most && !is_named(getpid(), "");
+	     bytes <= most && is_chunk(s.k, s.k->dir[0].grant[0].bytes) &&
+	     !is_named(getpid(), "");
 	leave(&s);
 	return ok;
 }
@@ -510,7 +524,8 @@ static bool wishing(void)
 	bytes = s.k->dir[0].grant[1].bytes;
 	ksft_print_msg("%llu bytes\n", (unsigned long long)bytes);
 	leave(&s);
-	return !configure(USUAL) && ok && bytes == 12500000000 / 20000 / 16;
+	return !configure(USUAL) && ok && bytes <= 12500000000 / 20000 / 16 &&
+	       bytes > 12500000000 / 20000 / 17;
 }
 
 /* 1 if no other comes before a grant is void, -1 if this was too late to tell */
