@@ -674,6 +674,34 @@ static void read_books(pid_t a, pid_t b, __u64 *used_a, __u64 *used_b)
 	*used_b = ns[1];
 }
 
+/*
+ * The same for this process, which takes what it is given meanwhile, and another, twice,
+ * so many seconds apart. What it has posted.
+ */
+static __u64 compare_books(struct share *s, pid_t other, unsigned int seconds,
+			   __u64 *mine, __u64 *its)
+{
+	__u64 *seen = mmap(NULL, page, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t self = getpid(), pid = fork();
+	__u64 got = 0;
+
+	if (!pid) {
+		read_books(self, other, &seen[0], &seen[1]);
+		sleep(seconds);
+		read_books(self, other, &seen[2], &seen[3]);
+		_exit(0);
+	}
+	while (!waitpid(pid, NULL, WNOHANG))
+		got += take(s, 100000000, true);
+	mine[0] = seen[0];
+	its[0] = seen[1];
+	mine[1] = seen[2] - seen[0];
+	its[1] = seen[3] - seen[1];
+	munmap(seen, page);
+	return got;
+}
+
 /* Children that go on until there is enough */
 static void start_all(int (*fn)(struct share *), pid_t *pid, unsigned int num)
 {
@@ -716,12 +744,8 @@ static bool has_half_beside(int (*fn)(struct share *), const char *fault)
 
 	s = join();
 	start_all(fn, &pid, 1);
-	read_books(getpid(), pid, &mine[0], &its[0]);
-	got = take(&s, 3000000000, true);
-	read_books(getpid(), pid, &mine[1], &its[1]);
+	got = compare_books(&s, pid, 3, mine, its);
 	ok = stop_all(&pid, 1);
-	mine[1] -= mine[0];
-	its[1] -= its[0];
 	ksft_print_msg("%llu ns, and the other %llu ns\n", (unsigned long long)mine[1],
 		       (unsigned long long)its[1]);
 	leave(&s);
@@ -884,13 +908,9 @@ static bool has_owed(void)
 		wait_for(&s, 0);
 	}
 	start_all(rival, pid, ARRAY_SIZE(pid));
-	read_books(getpid(), pid[0], &mine[0], &its[0]);
-	take(&s, 2000000000, true);
-	read_books(getpid(), pid[0], &mine[1], &its[1]);
+	compare_books(&s, pid[0], 2, mine, its);
 	ok = stop_all(pid, ARRAY_SIZE(pid));
 	leave(&s);
-	mine[1] -= mine[0];
-	its[1] -= its[0];
 	ksft_print_msg("%llu ns of debt, then %llu ns, and one of the others %llu ns\n",
 		       (unsigned long long)mine[0], (unsigned long long)mine[1],
 		       (unsigned long long)its[1]);
