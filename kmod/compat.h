@@ -6,6 +6,7 @@
 #ifndef RISO_COMPAT_H
 #define RISO_COMPAT_H
 
+#include <linux/cgroup.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/version.h>
@@ -34,5 +35,23 @@ static inline void vm_flags_mod(struct vm_area_struct *vma,
 	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 }
 #endif
+
+/*
+ * Path of the present task's control group in the one hierarchy of version 2, as the
+ * host has it. False if there is none, or it is longer than that.
+ */
+static inline bool riso_cgroup_path(char *path, size_t size)
+{
+#ifdef CONFIG_CGROUPS
+	int len;
+
+	rcu_read_lock();
+	len = cgroup_path(task_dfl_cgroup(current), path, size);
+	rcu_read_unlock();
+	return len > 0 && len < size;
+#else
+	return false;
+#endif
+}
 
 #endif /* RISO_COMPAT_H */

@@ -21,6 +21,7 @@
 #include <linux/string.h>
 #include <linux/swap.h>
 
+#include "compat.h"
 #include "dev.h"
 #include "flow.h"
 #include "grant.h"
@@ -280,6 +281,7 @@ static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
 	};
 	strscpy(info->ulp, f->who.ulp, sizeof(info->ulp));
 	strscpy(info->comm, f->who.comm, sizeof(info->comm));
+	strscpy(info->cgroup, f->who.cgroup, sizeof(info->cgroup));
 	riso_observe_sum(f, &seen);
 	spin_lock_irq(&rd->lock);
 	info->tx_bytes = f->bytes[RISO_TX] + seen.n[RISO_SEEN_TX];
@@ -416,6 +418,18 @@ void riso_flow_update_all(struct riso_dev *rd)
 
 /* --- life --- */
 
+/* Of a path that is longer, the begin is what rules look at. */
+static void identify_cgroup(struct riso_identity *who)
+{
+	char *path = kmalloc(PATH_MAX, GFP_KERNEL);
+
+	if (!path)
+		return;
+	if (riso_cgroup_path(path, PATH_MAX))
+		strscpy(who->cgroup, path, sizeof(who->cgroup));
+	kfree(path);
+}
+
 static void identify(struct riso_flow *f, bool user)
 {
 	struct riso_identity *who = &f->who;
@@ -424,6 +438,7 @@ static void identify(struct riso_flow *f, bool user)
 		get_task_comm(who->comm, current->group_leader);
 		who->pid = task_tgid_nr(current);
 		who->uid = from_kuid(&init_user_ns, current_uid());
+		identify_cgroup(who);
 	} else if (f->qp->pd && f->qp->pd->res.kern_name) {
 		/* rdma_cm stamps its own name on QPs, the PD has the ULP's. */
 		strscpy(who->ulp, f->qp->pd->res.kern_name, sizeof(who->ulp));

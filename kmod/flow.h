@@ -210,6 +210,7 @@ static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
  * @pid: of the owner, 0 for a ULP
  * @comm: likewise
  * @uid: likewise
+ * @cgroup: likewise
  * @rule_id: rule that gave class and weight, 0 for none
  * @weight: of its group
  * @tx_bytes: payload sent
@@ -238,6 +239,7 @@ struct riso_flow_info {
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
 	uid_t uid;
+	char cgroup[RISO_CGROUP_LEN];
 	u32 rule_id;
 	u32 weight;
 	u64 tx_bytes;

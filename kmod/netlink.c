@@ -385,7 +385,8 @@ static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 			      RDMA_ISOLATE_A_FLOW_PAD) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_GROUP, info->group) ||
 	    put_text(skb, RDMA_ISOLATE_A_FLOW_ULP, info->ulp) ||
-	    put_text(skb, RDMA_ISOLATE_A_FLOW_COMM, info->comm))
+	    put_text(skb, RDMA_ISOLATE_A_FLOW_COMM, info->comm) ||
+	    put_text(skb, RDMA_ISOLATE_A_FLOW_CGROUP, info->cgroup))
 		return -EMSGSIZE;
 
 	if (info->rnr_known &&
@@ -705,6 +706,26 @@ static int read_peer(const struct nlattr *attr, union ib_gid *gid,
 	return -EINVAL;
 }
 
+/* As /proc/PID/cgroup has them: a path that looks otherwise matches nothing */
+static int read_cgroup(const struct nlattr *attr, char *buf, size_t size,
+		       struct netlink_ext_ack *extack)
+{
+	size_t len;
+	int err;
+
+	err = read_text(attr, buf, size, extack);
+	if (err || !attr)
+		return err;
+
+	len = strlen(buf);
+	if (buf[0] != '/' || (len > 1 && buf[len - 1] == '/')) {
+		NL_SET_ERR_MSG_ATTR(extack, attr,
+				    "a cgroup is a path with / first and not last");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int read_rule(struct genl_info *info, struct riso_rule_spec *spec)
 {
 	struct netlink_ext_ack *extack = info->extack;
@@ -717,9 +738,10 @@ static int read_rule(struct genl_info *info, struct riso_rule_spec *spec)
 	    !attrs[RDMA_ISOLATE_A_RULE_ULP] &&
 	    !attrs[RDMA_ISOLATE_A_RULE_PEER] &&
 	    !attrs[RDMA_ISOLATE_A_RULE_COMM] &&
-	    !attrs[RDMA_ISOLATE_A_RULE_UID]) {
+	    !attrs[RDMA_ISOLATE_A_RULE_UID] &&
+	    !attrs[RDMA_ISOLATE_A_RULE_CGROUP]) {
 		NL_SET_ERR_MSG(extack,
-			       "a rule needs one of dev, ulp, peer, comm and uid");
+			       "a rule needs one of dev, ulp, peer, comm, uid and cgroup");
 		return -EINVAL;
 	}
 	if (!attrs[RDMA_ISOLATE_A_RULE_CLASS]) {
@@ -733,7 +755,9 @@ static int read_rule(struct genl_info *info, struct riso_rule_spec *spec)
 	      read_text(attrs[RDMA_ISOLATE_A_RULE_ULP], spec->ulp,
 			sizeof(spec->ulp), extack) ?:
 	      read_text(attrs[RDMA_ISOLATE_A_RULE_COMM], spec->comm,
-			sizeof(spec->comm), extack);
+			sizeof(spec->comm), extack) ?:
+	      read_cgroup(attrs[RDMA_ISOLATE_A_RULE_CGROUP], spec->cgroup,
+			  sizeof(spec->cgroup), extack);
 	if (err)
 		return err;
 
@@ -820,7 +844,8 @@ static int fill_rule(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_WEIGHT, spec->weight) ||
 	    put_text(skb, RDMA_ISOLATE_A_RULE_DEV, spec->dev) ||
 	    put_text(skb, RDMA_ISOLATE_A_RULE_ULP, spec->ulp) ||
-	    put_text(skb, RDMA_ISOLATE_A_RULE_COMM, spec->comm))
+	    put_text(skb, RDMA_ISOLATE_A_RULE_COMM, spec->comm) ||
+	    put_text(skb, RDMA_ISOLATE_A_RULE_CGROUP, spec->cgroup))
 		return -EMSGSIZE;
 
 	if (spec->has_peer &&

@@ -31,6 +31,16 @@ static LIST_HEAD(rules);
 static u32 rule_count;
 static u32 last_id;
 
+/* Is it @cgroup or below? */
+static bool within(const char *path, const char *cgroup)
+{
+	size_t len = strlen(cgroup);
+
+	if (strncmp(path, cgroup, len))
+		return false;
+	return !path[len] || path[len] == '/' || cgroup[len - 1] == '/';
+}
+
 static bool matches(const struct riso_rule_spec *r,
 		    const struct riso_identity *who, const char *dev)
 {
@@ -42,6 +52,8 @@ static bool matches(const struct riso_rule_spec *r,
 		return false;
 	/* Kernel ULPs belong to no user. */
 	if (r->has_uid && (!who->pid || r->uid != who->uid))
+		return false;
+	if (r->cgroup[0] && !within(who->cgroup, r->cgroup))
 		return false;
 	if (r->has_peer && (!who->peer_known ||
 			    memcmp(&r->peer, &who->peer, sizeof(r->peer))))
@@ -92,9 +104,9 @@ int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
 	struct rule *r;
 
 	if (!spec->dev[0] && !spec->ulp[0] && !spec->comm[0] &&
-	    !spec->has_uid && !spec->has_peer) {
+	    !spec->has_uid && !spec->cgroup[0] && !spec->has_peer) {
 		NL_SET_ERR_MSG(extack,
-			       "a rule needs one of dev, ulp, peer, comm, uid");
+			       "a rule needs one of dev, ulp, peer, comm, uid, cgroup");
 		return -EINVAL;
 	}
 	if (spec->class > RISO_CLASS_BANDWIDTH) {

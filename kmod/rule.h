@@ -15,6 +15,8 @@ struct netlink_ext_ack;
 
 enum {
 	RISO_ULP_LEN = 32,
+	/* One byte more than a rule can have: it says whether the name ends there. */
+	RISO_CGROUP_LEN = RDMA_ISOLATE_CGROUP_MAX + 2,
 	RISO_WEIGHT_MIN = 1,
 	RISO_WEIGHT_DEFAULT = 100,
 	RISO_WEIGHT_MAX = 10000,
@@ -31,6 +33,7 @@ enum {
  * @comm: name of the creating task, empty for any; a user can choose it freely
  * @uid: user of the creating task, if @has_uid
  * @has_uid: @uid counts
+ * @cgroup: control group of the creating task, or one above it, empty for any
  * @class: class given to matching flows
  * @weight: weight of matching groups, RISO_WEIGHT_DEFAULT is an equal share
  * @choose: a process may choose the class of its flows instead
@@ -44,6 +47,7 @@ struct riso_rule_spec {
 	char comm[TASK_COMM_LEN];
 	uid_t uid;
 	bool has_uid;
+	char cgroup[RISO_CGROUP_LEN];
 	enum riso_class class;
 	u32 weight;
 	bool choose;
@@ -57,6 +61,7 @@ struct riso_rule_spec {
  * @comm: name of the creating task, empty for a kernel ULP
  * @pid: process of the creating task, 0 for a kernel ULP
  * @uid: user of the creating task
+ * @cgroup: begin of the path of its control group, empty for a kernel ULP
  */
 struct riso_identity {
 	char ulp[RISO_ULP_LEN];
@@ -65,6 +70,7 @@ struct riso_identity {
 	char comm[TASK_COMM_LEN];
 	pid_t pid;
 	uid_t uid;
+	char cgroup[RISO_CGROUP_LEN];
 };
 
 int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,

@@ -50,7 +50,7 @@ set_up()
 	rdma-isolate rule add ulp one class bandwidth weight 300 &&
 	rdma-isolate rule add comm 'two "2" #' class latency &&
 	rdma-isolate rule add dev rxe1 peer 10.0.0.2 uid 0 ulp three \
-		class throughput choose on
+		cgroup '/a b' class throughput choose on
 }
 
 # All of it is gone after a reload, and comes back.

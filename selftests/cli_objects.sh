@@ -255,6 +255,41 @@ follows_the_name()
 	return $status
 }
 
+# cgroup_gives PATH CLASS: what a rule by it does to the program
+cgroup_gives()
+{
+	local id status=0
+
+	id=$(rdma-isolate -j rule add cgroup "$1" class latency | jq '.[0].id') &&
+		shows "map(select(.id == $id).cgroup) == [\"$1\"]" rule show &&
+		class_is "$2" || status=1
+	rdma-isolate rule delete id "$id" && [ "$status" -eq 0 ] ||
+		{ ktap_print_msg "cgroup $1"; return 1; }
+}
+
+# Where the program was when it created its queue pair, and all that is above; a name
+# that begins alike is another.
+goes_by_cgroup()
+{
+	local pid path status=0
+
+	begin_cgroups /riso/one || return
+	in_cgroup /riso/one ibv_rc_pingpong -d rxe1 >/dev/null &
+	pid=$!
+	busywait 20 class_is bandwidth && echo "$pid" >"$cgroups/cgroup.procs" &&
+		shows 'map(select(.comm == "ibv_rc_pingpong").cgroup) == ["/riso/one"]' \
+			flow show || status=1
+	for path in / /riso /riso/one; do
+		cgroup_gives "$path" latency || status=1
+	done
+	for path in /riso/on /riso/one/x /one /risotto; do
+		cgroup_gives "$path" bandwidth || status=1
+	done
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	end_cgroups /riso/one && [ "$status" -eq 0 ]
+}
+
 delete_rules()
 {
 	rdma-isolate rule delete id "$first" &&
@@ -397,7 +432,7 @@ top_of_unknown()
 connect_before_load || skip_all "no rxe devices, or no target on them"
 load_module || skip_all "the module does not load"
 ktap_print_header
-ktap_set_plan 51
+ktap_set_plan 52
 check "an older connection of the kernel" shows '
 	map(select(.reason == "before-load")) | length == 2 and all(.ulp == "nvme_rdma" and .qp_type == "RC" and .qp_state == "RTS" and
 	(.managed | not) and (has("pid") | not))' flow show dev rxe0
@@ -471,6 +506,7 @@ check "a rule in text" text \
 	rule show id "$first"
 check "rules are deleted" delete_rules
 check "a rule goes by the present name" follows_the_name
+check "a rule goes by control groups" goes_by_cgroup
 check "an unknown rule" refused 1 "rule" rule delete id "$first"
 check "counters" shows \
 	'.[0] | .dev == "rxe0" and .chunk_posted == 0 and .chunk_bytes == 0' \

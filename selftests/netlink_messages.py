@@ -47,7 +47,7 @@ CTRL_ATTR_MCAST_GRP_ID = 2
  DEV_INFLIGHT_BYTES) = range(2, 13)
 FLOW_DEV, FLOW_QPN = 2, 3
 (RULE_ID, RULE_DEV, RULE_ULP, RULE_PEER, RULE_COMM, RULE_UID, RULE_CLASS,
- RULE_WEIGHT) = range(2, 10)
+ RULE_WEIGHT, _, RULE_CGROUP) = range(2, 12)
 STAT_DEV = 2
 GROUP_DEV, GROUP_ID = 2, 3
 BUDGET_DEV, BUDGET_SAFE_UTIL, BUDGET_CHUNK, _, BUDGET_LEASE = range(2, 7)
@@ -254,6 +254,14 @@ def refusals(dev):
          RULE_ADD, text(RULE_PEER, '10.0.0.1/8') + u32(RULE_CLASS, 0), False),
         ('a comm that is too long', errno.EINVAL, 'policy',
          RULE_ADD, text(RULE_COMM, 'x' * 16) + u32(RULE_CLASS, 0), False),
+        ('a cgroup that is no path', errno.EINVAL, '/ first',
+         RULE_ADD, text(RULE_CGROUP, 'a/b') + u32(RULE_CLASS, 0), False),
+        ('a cgroup with / last', errno.EINVAL, 'not last',
+         RULE_ADD, text(RULE_CGROUP, '/a/') + u32(RULE_CLASS, 0), False),
+        ('an empty cgroup', errno.EINVAL, 'empty',
+         RULE_ADD, text(RULE_CGROUP, '') + u32(RULE_CLASS, 0), False),
+        ('a cgroup that is too long', errno.EINVAL, 'policy',
+         RULE_ADD, text(RULE_CGROUP, '/' + 'x' * 255) + u32(RULE_CLASS, 0), False),
         ('an unknown rule', errno.ENOENT, 'rule',
          RULE_DEL, u32(RULE_ID, 0xffffffff), False),
         ('showing an unknown rule', errno.ENOENT, 'no rule has this id',
@@ -363,6 +371,7 @@ def check_rules(ktap, netlink):
     for uid in range(150):
         answer = netlink.ask(RULE_ADD, text(RULE_ULP, 'x' * 31) +
                              text(RULE_COMM, 'y' * 15) + u32(RULE_UID, uid) +
+                             text(RULE_CGROUP, '/' + 'z' * 254) +
                              u32(RULE_CLASS, 2))
         if answer.errno:
             break

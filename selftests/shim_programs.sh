@@ -141,27 +141,31 @@ are_of()
 		all(.class == \"$1\")" flow show dev rxe0
 }
 
+# lets_choose KEY VALUE: a rule that does
 lets_choose()
 {
-	rule=$(rdma-isolate -j rule add comm rload class bandwidth choose on |
+	rule=$(rdma-isolate -j rule add "$@" class bandwidth choose on |
 		jq '.[0].id')
 }
 
-# The class that it would like, as long as a rule lets it choose
+# The class that it would like, as long as a rule lets its user or control group choose
 chooses()
 {
 	local pid rule status=0
 
-	rdma-isolate run --class latency -- "$dir/rload" --dev rxe0 --peer rxe1 \
-		--load write --qps 2 --json --ready "$dir/chooses" >"$dir/load" 2>&1 &
+	begin_cgroups /riso || return
+	in_cgroup /riso rdma-isolate run --class latency -- "$dir/rload" --dev rxe0 \
+		--peer rxe1 --load write --qps 2 --json --ready "$dir/chooses" \
+		>"$dir/load" 2>&1 &
 	pid=$!
 	busywait 60 test -e "$dir/chooses"
-	are_of bandwidth && lets_choose && busywait 30 are_of latency &&
+	are_of bandwidth && lets_choose uid 0 && busywait 30 are_of latency &&
 		rdma-isolate rule delete id "$rule" && busywait 30 are_of bandwidth &&
-		lets_choose && busywait 30 are_of latency || status=1
+		lets_choose cgroup /riso && busywait 30 are_of latency || status=1
 	kill -TERM "$pid"
 	wait "$pid" || status=1
-	rdma-isolate rule delete id "$rule" && [ "$status" -eq 0 ] && return
+	rdma-isolate rule delete id "$rule" && end_cgroups /riso &&
+		[ "$status" -eq 0 ] && return
 	ktap_print_msg "$(tail -n 3 "$dir/load")"
 	return 1
 }

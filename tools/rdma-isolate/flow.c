@@ -30,6 +30,7 @@ const struct field flow_fields[] = {
 	{ RDMA_ISOLATE_A_FLOW_PID, "pid", FMT_COUNT },
 	{ RDMA_ISOLATE_A_FLOW_COMM, "comm", FMT_STRING },
 	{ RDMA_ISOLATE_A_FLOW_UID, "uid", FMT_COUNT },
+	{ RDMA_ISOLATE_A_FLOW_CGROUP, "cgroup", FMT_DETAIL | FMT_STRING },
 	{ RDMA_ISOLATE_A_FLOW_RULE_ID, "rule-id", FMT_COUNT },
 	{ RDMA_ISOLATE_A_FLOW_WEIGHT, "weight", FMT_COUNT },
 	{ RDMA_ISOLATE_A_FLOW_TX_BYTES, "tx-bytes", FMT_DETAIL | FMT_COUNT },

@@ -207,10 +207,11 @@ static const struct name_attr flow_attrs[] = {
 	[26] = { "size", NAME_NEST, 0 },
 	[27] = { "error", NAME_U32, &name_error },
 	[28] = { "over_target", NAME_U32, 0 },
+	[29] = { "cgroup", NAME_STRING, 0 },
 };
 
 const struct name_set name_set_flow = {
-	flow_attrs, 28,
+	flow_attrs, 29,
 };
 
 static const struct name_attr rule_attrs[] = {
@@ -224,10 +225,11 @@ static const struct name_attr rule_attrs[] = {
 	[8] = { "class", NAME_U32, &name_class },
 	[9] = { "weight", NAME_U32, 0 },
 	[10] = { "choose", NAME_U32, &name_switch },
+	[11] = { "cgroup", NAME_STRING, 0 },
 };
 
 const struct name_set name_set_rule = {
-	rule_attrs, 10,
+	rule_attrs, 11,
 };
 
 static const struct name_attr stat_attrs[] = {

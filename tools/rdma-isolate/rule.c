@@ -13,6 +13,7 @@ const struct field rule_fields[] = {
 	{ RDMA_ISOLATE_A_RULE_PEER, "peer", FMT_STRING },
 	{ RDMA_ISOLATE_A_RULE_COMM, "comm", FMT_STRING },
 	{ RDMA_ISOLATE_A_RULE_UID, "uid", FMT_COUNT },
+	{ RDMA_ISOLATE_A_RULE_CGROUP, "cgroup", FMT_STRING },
 	{ RDMA_ISOLATE_A_RULE_CLASS, "class", FMT_WORD },
 	{ RDMA_ISOLATE_A_RULE_WEIGHT, "weight", FMT_COUNT },
 	{ RDMA_ISOLATE_A_RULE_CHOOSE, "choose", FMT_WORD },
@@ -65,6 +66,13 @@ static const struct arg add_args[] = {
 		.attr = RDMA_ISOLATE_A_RULE_UID,
 		.max = UINT32_MAX - 1,
 		.doc = "flows of this user",
+	},
+	{
+		.key = "cgroup",
+		.kind = ARG_TEXT,
+		.attr = RDMA_ISOLATE_A_RULE_CGROUP,
+		.max = RDMA_ISOLATE_CGROUP_MAX,
+		.doc = "flows of tasks in this control group, or below it: /system.slice",
 	},
 	{
 		.key = "class",
@@ -127,14 +135,14 @@ static int rule_show(struct call *call)
 static int rule_add_check(const struct call *call)
 {
 	static const char * const matches[] = {
-		"dev", "ulp", "peer", "comm", "uid",
+		"dev", "ulp", "peer", "comm", "uid", "cgroup",
 	};
 	unsigned int i;
 
 	for (i = 0; i < sizeof(matches) / sizeof(*matches); i++)
 		if (call_value(call, matches[i])->text)
 			return CMD_DONE;
-	return usage_error("a rule needs one of dev, ulp, peer, comm and uid");
+	return usage_error("a rule needs one of dev, ulp, peer, comm, uid and cgroup");
 }
 
 static int rule_add(struct call *call)
