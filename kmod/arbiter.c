@@ -732,7 +732,8 @@ static u64 quantum(const struct riso_dev *rd)
 	if (!shaped(rd))
 		return 2 * RISO_OPEN_CHUNK;
 	piece = riso_piece_wire(riso_chunk_round(rd->cfg.chunk_bytes, rd->mtu), rd->mtu);
-	return piece * max(1, div64_u64(bytes_in(RISO_TICK_NS, rd->cfg.safe_util), piece));
+	return piece * max_t(u64, 1, div64_u64(bytes_in(RISO_TICK_NS, rd->cfg.safe_util),
+					       piece));
 }
 
 /*
