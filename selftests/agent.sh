@@ -118,6 +118,30 @@ warns()
 	return "$status"
 }
 
+# hears LINE: what a program with the shim has to say that writes meanwhile
+hears()
+{
+	local pid
+
+	LD_PRELOAD=$AGENT_DIR/../shim/librdma_isolate.so \
+		"$(dirname "$0")/dlopen_write" rxe1 rxe0 >"$dir/writes" 2>&1 &
+	pid=$!
+	sleep 1
+	kill "$pid"
+	wait "$pid" && grep -Eqx "$1" "$dir/writes" && return
+	ktap_print_msg "$(cat "$dir/writes")"
+	return 1
+}
+
+# A program can ask, for one of its own queue pairs.
+tells_programs()
+{
+	rdma-isolate dev set dev rxe1 target99 4s
+	becomes '.current99_ns < .target99_ns' && hears '[0-9]+' || return
+	rdma-isolate dev set dev rxe1 target99 1us
+	becomes '.current99_ns > .target99_ns' && hears '[0-9]+, over target'
+}
+
 is_over_target()
 {
 	rdma-isolate -j flow show dev rxe1 |
@@ -237,7 +261,7 @@ trap agent_cleanup EXIT
 agent_setup
 ln -s "$(command -v rperf)" "$dir/rload"
 ktap_print_header
-ktap_set_plan 20
+ktap_set_plan 21
 start_agent rxe0
 start_agent rxe1
 check "no latency flow: no message is sent" idle
@@ -246,6 +270,7 @@ check "sysfs agrees" sysfs_agrees
 check "metrics" metrics
 check "a target that cannot be met" misses
 check "a latency flow that comes then" warns
+check "a program asks" tells_programs
 check "the last latency flow goes" opens
 check "ctrl manual" manual
 check "one agent at a time" one_agent

@@ -5,7 +5,8 @@
  * Loads libibverbs as recent versions of NCCL do: the file that NCCL_IBVERBS_LIB names,
  * else libibverbs.so or libibverbs.so.1, and each function by its name and version. It
  * is linked with none of them. WRITEs 1 MB from DEVICE to PEER and compares every byte,
- * again and again until SIGTERM. GID index 1 of both is used.
+ * again and again until SIGTERM. GID index 1 of both is used. Prints how often, and whether
+ * the verbs shim, if it is there, has said meanwhile that the device is over its target.
  */
 #include <dlfcn.h>
 #include <err.h>
@@ -227,7 +228,10 @@ static void close_end(struct end *e)
 
 int main(int argc, char **argv)
 {
+	int (*over_target)(struct ibv_qp *qp) =
+		dlsym(RTLD_DEFAULT, "rdma_isolate_over_target");
 	unsigned int round = 0;
+	bool over = false;
 	sigset_t set;
 
 	if (argc != 3)
@@ -242,8 +246,9 @@ int main(int argc, char **argv)
 	connect_end(&ends[1], &ends[0]);
 	do {
 		write_once(&ends[0], &ends[1], round++);
+		over = over || (over_target && over_target(ends[0].qp));
 	} while (!is_told_to_stop());
-	printf("%u\n", round);
+	printf("%u%s\n", round, over ? ", over target" : "");
 	close_end(&ends[0]);
 	close_end(&ends[1]);
 }
