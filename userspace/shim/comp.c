@@ -258,8 +258,38 @@ static int poll_governed(struct riso_cq *c, int num, struct ibv_wc *wc)
 	return n;
 }
 
+/* The program has polled; unlocks. */
+static void end_poll(struct riso_cq *c)
+{
+	struct riso_member *m = c->ctx->m;
+
+	riso_comp_seen(c);
+	if (riso_member_news(m))
+		riso_queue_drive(m);
+	riso_comp_update(c);
+	riso_member_unlock(m);
+}
+
 /**
- * riso_comp_poll - what the program's poll_cq does
+ * riso_comp_polled - completions that came from a CQ before it was active
+ * @c: the CQ
+ * @num: how many
+ * @wc: the completions
+ *
+ * Return: how many of them are the program's, which come first then.
+ */
+int riso_comp_polled(struct riso_cq *c, int num, struct ibv_wc *wc)
+{
+	int n;
+
+	riso_lock(&c->ctx->m->lock);
+	n = translate(num, wc);
+	end_poll(c);
+	return n;
+}
+
+/**
+ * riso_comp_poll - what the program's poll_cq does with an active CQ
  * @c: the CQ
  * @num: completions wanted
  * @wc: room for them
@@ -268,30 +298,15 @@ static int poll_governed(struct riso_cq *c, int num, struct ibv_wc *wc)
  */
 int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
 {
-	struct riso_member *m = c->ctx->m;
-	bool session = false;
+	/* A session that began without a flow has the provider's lock. */
+	bool session = c->ex;
 	int n;
 
-	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE)) {
-		n = c->ctx->ops.poll_cq(c->cq, num, wc);
-		if (n <= 0 || !__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
-			return n;
-		/* A flow has come meanwhile. */
-		riso_lock(&m->lock);
-		n = translate(n, wc);
-	} else {
-		/* A session that began without a flow has the provider's lock. */
-		session = c->ex;
-		if (session)
-			riso_lock(&c->session);
-		riso_lock(&m->lock);
-		n = poll_governed(c, num, wc);
-	}
-	riso_comp_seen(c);
-	if (riso_member_news(m))
-		riso_queue_drive(m);
-	riso_comp_update(c);
-	riso_member_unlock(m);
+	if (session)
+		riso_lock(&c->session);
+	riso_lock(&c->ctx->m->lock);
+	n = poll_governed(c, num, wc);
+	end_poll(c);
 	if (session)
 		riso_unlock(&c->session);
 	return n;

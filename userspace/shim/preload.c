@@ -21,6 +21,7 @@
 
 static void *(*real_dlopen)(const char *name, int flags);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool filled;
 
 #define REAL(name, version)						\
 	(riso_real.name = dlvsym(RTLD_NEXT, "ibv_" #name, "IBVERBS_" version))
@@ -42,11 +43,13 @@ static void fill_real(void)
 	REAL(destroy_cq, "1.1");
 	REAL(get_cq_event, "1.1");
 	REAL(ack_cq_events, "1.1");
+	__atomic_store_n(&filled, true, __ATOMIC_RELEASE);
 }
 
 static void init(void)
 {
-	pthread_once(&once, fill_real);
+	if (!__atomic_load_n(&filled, __ATOMIC_ACQUIRE))
+		pthread_once(&once, fill_real);
 }
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)

@@ -510,6 +510,7 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 extern struct riso_map riso_tags;
 
 int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc);
+int riso_comp_polled(struct riso_cq *c, int num, struct ibv_wc *wc);
 int riso_comp_arm(struct riso_cq *c, int solicited_only);
 bool riso_comp_is_news(struct riso_cq *c);
 bool riso_comp_translate(struct riso_soft *e);
@@ -595,13 +596,24 @@ static inline void riso_comp_seen(struct riso_cq *c)
 }
 
 /**
+ * riso_flow_fresh - is the class that is known the present one?
+ * @f: the flow
+ *
+ * Return: false if it may have changed.
+ */
+static inline bool riso_flow_fresh(const struct riso_flow *f)
+{
+	return __atomic_load_n(&f->ctx->m->kpage->classes, __ATOMIC_RELAXED) ==
+	       __atomic_load_n(&f->classes, __ATOMIC_RELAXED);
+}
+
+/**
  * riso_flow_refresh - ask for the class again if it may have changed
  * @f: the flow; nothing is locked
  */
 static inline void riso_flow_refresh(struct riso_flow *f)
 {
-	if (__atomic_load_n(&f->ctx->m->kpage->classes, __ATOMIC_RELAXED) !=
-	    __atomic_load_n(&f->classes, __ATOMIC_RELAXED))
+	if (!riso_flow_fresh(f))
 		riso_flow_ask(f);
 }
 
