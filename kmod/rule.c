@@ -90,25 +90,19 @@ bool riso_rule_match(const struct riso_identity *who, const char *dev,
 
 /**
  * riso_rule_add - add a rule behind all others
- * @spec: the rule; its id does not count
+ * @spec: the rule, which names something; its id does not count
  * @id: the id that it got
  * @extack: says what was wrong
  *
  * Context: may sleep.
- * Return: 0; -EINVAL if it matches on nothing or its class or weight are out of
- * range; -ENOSPC if there are too many; -ENOMEM.
+ * Return: 0; -EINVAL if its class or weight are out of range; -ENOSPC if there are too
+ * many; -ENOMEM.
  */
 int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
 		  struct netlink_ext_ack *extack)
 {
 	struct rule *r;
 
-	if (!spec->dev[0] && !spec->ulp[0] && !spec->comm[0] &&
-	    !spec->has_uid && !spec->cgroup[0] && !spec->has_peer) {
-		NL_SET_ERR_MSG(extack,
-			       "a rule needs one of dev, ulp, peer, comm, uid, cgroup");
-		return -EINVAL;
-	}
 	if (spec->class > RISO_CLASS_BANDWIDTH) {
 		NL_SET_ERR_MSG(extack,
 			       "class is latency, throughput or bandwidth");
