@@ -118,6 +118,11 @@ warns()
 	return "$status"
 }
 
+is_writing()
+{
+	shows 'any(.comm == "dlopen_write" and .managed)' flow show dev rxe1
+}
+
 # hears LINE: what a program with the shim has to say that writes meanwhile
 hears()
 {
@@ -126,7 +131,7 @@ hears()
 	LD_PRELOAD=$AGENT_DIR/../shim/librdma_isolate.so \
 		"$(dirname "$0")/dlopen_write" rxe1 rxe0 >"$dir/writes" 2>&1 &
 	pid=$!
-	sleep 1
+	busywait 30 is_writing >/dev/null
 	kill "$pid"
 	wait "$pid" && grep -Eqx "$1" "$dir/writes" && return
 	ktap_print_msg "$(cat "$dir/writes")"
