@@ -225,6 +225,12 @@ static bool is_hung(const struct steer *st, const struct peer *p, uint64_t now)
 	return age(p, now) > stale_ns(st);
 }
 
+/* Its last sample is too old. One may be later than @now: it came while that was spent. */
+static bool is_stale(const struct steer *st, const struct peer *p, uint64_t now)
+{
+	return now > p->last_ns && now - p->last_ns > stale_ns(st);
+}
+
 /*
  * What a peer has measured; false if there is nothing to go by. The message that is out
  * is a sample as soon as it keeps a twentieth of the short window from being sent.
@@ -235,7 +241,7 @@ static bool has_measured(const struct steer *st, const struct peer *p, uint64_t 
 	uint64_t out = age(p, now);
 
 	if (!p->probe.ready || percentile_count(&p->late) < st->enough ||
-	    now - p->last_ns > stale_ns(st) || is_hung(st, p, now))
+	    is_stale(st, p, now) || is_hung(st, p, now))
 		return false;
 	if (out <= st->conf->ref_period_ns * st->conf->short_window / 20)
 		out = 0;

@@ -253,6 +253,16 @@ void probe_close(struct probe *p)
 			fake.peers[i] = NULL;
 }
 
+static void completes(unsigned int i)
+{
+	struct probe *p = fake.peers[i];
+	uint64_t ns = fake.now - p->posted_ns;
+
+	fake.done[i] = 0;
+	p->posted_ns = 0;
+	p->sample(p, ns);
+}
+
 void probe_send(struct probe *p, uint64_t now)
 {
 	unsigned int i = fake.peers[1] == p;
@@ -262,16 +272,14 @@ void probe_send(struct probe *p, uint64_t now)
 	p->posted_ns = now;
 	p->sent++;
 	fake.done[i] = fake.hangs ? 0 : now + fake.latency(i);
-}
-
-static void completes(unsigned int i)
-{
-	struct probe *p = fake.peers[i];
-	uint64_t ns = fake.now - p->posted_ns;
-
-	fake.done[i] = 0;
-	p->posted_ns = 0;
-	p->sample(p, ns);
+	if (!p->spin_ns)
+		return;
+	if (!fake.done[i] || fake.done[i] > now + p->spin_ns) {
+		fake.now = now + p->spin_ns;
+		return;
+	}
+	fake.now = fake.done[i];
+	completes(i);
 }
 
 /* For so long; the timer and completions at their times */
@@ -298,7 +306,8 @@ static void run(uint64_t ns)
 			break;
 		}
 	}
-	fake.now = end;
+	if (fake.now < end)
+		fake.now = end;
 }
 
 /* --- what latencies may follow --- */
@@ -421,6 +430,13 @@ static void steers(void **state)
 	assert_in_range(fake.lent.current99_ns, 10 * US, 2 * TARGET + TARGET / 32);
 	assert_in_range(fake.peers[0]->sent, 10 * SEC / PERIOD / 10 * 9,
 			10 * SEC / PERIOD / 10 * 11);
+}
+
+/* The same where the answer is there before the tick has ended */
+static void steers_spinning(void **state)
+{
+	conf.spin_ns = 2 * TARGET;
+	steers(state);
 }
 
 /* Not before the short window can have forgotten */
@@ -759,6 +775,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(opens),
 		CASE(steers),
+		CASE(steers_spinning),
 		CASE(at_the_pace_of_the_short_window),
 		CASE(keeps),
 		CASE(gives_up),
