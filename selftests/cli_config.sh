@@ -13,6 +13,7 @@
 require rdma rdma-isolate jq
 need_module rdma_rxe
 dir=$(mktemp -d)
+cgroup="/a b/$(printf '%0200d' 0)"
 trap 'teardown_all; rm -rf "$dir"' EXIT
 
 # file NAME: from standard input
@@ -50,7 +51,7 @@ set_up()
 	rdma-isolate rule add ulp one class bandwidth weight 300 &&
 	rdma-isolate rule add comm 'two "2" #' class latency &&
 	rdma-isolate rule add dev rxe1 peer 10.0.0.2 uid 0 ulp three \
-		cgroup '/a b' class throughput choose on
+		cgroup "$cgroup" class throughput choose on
 }
 
 # All of it is gone after a reload, and comes back.
@@ -58,7 +59,8 @@ read_back()
 {
 	rdma-isolate dump >"$dir/full" &&
 	rdma-isolate dev set dev rxe0 mode disable && unload_module &&
-	load_module && rdma-isolate sync "$dir/full" && dump_is full
+	load_module && rdma-isolate sync "$dir/full" && dump_is full &&
+	shows ".[2].cgroup == \"$cgroup\"" rule show
 }
 
 # Rules that stay keep their ids, and with them what flows say of them.
@@ -80,6 +82,24 @@ only_settings_that_are_named()
 	rdma-isolate sync "$dir/chunk" &&
 	shows '.[0] | .chunk_bytes == 4096 and .safe_util == 48125000 and
 		.state == "observe"' dev show dev rxe0
+}
+
+# The kernel lets it follow max-rate while the two are equal.
+safe_util_that_was_max_rate()
+{
+	rdma-isolate dev set dev rxe1 max-rate 100mbit safe-util 100mbit &&
+	{
+		echo 'dev set dev rxe1 max-rate 120mbit safe-util 100mbit'
+		grep '^rule' "$dir/full"
+	} | file rate
+	rdma-isolate sync "$dir/rate" &&
+	shows '.[0] | .max_rate == 15000000 and .safe_util == 12500000' \
+		dev show dev rxe1 || return 1
+	how=(-b)
+	status_wanted=1
+	wrong "wrong:2: safe-util may not be above max-rate" \
+		"dev set dev rxe1 max-rate 100mbit" \
+		"dev set dev rxe1 safe-util 1tbit"
 }
 
 a_rule_less()
@@ -159,12 +179,13 @@ deletion_is_undone()
 
 load_module && setup_rxe || skip_all "no rxe devices"
 ktap_print_header
-ktap_set_plan 21
+ktap_set_plan 22
 check "a guess is no setting" guess_is_left_out
 check "settings and rules" set_up
 check "read back after a reload" read_back
 check "nothing differs" nothing_differs
 check "only what is named" only_settings_that_are_named
+check "safe-util that was max-rate" safe_util_that_was_max_rate
 check "a rule less" a_rule_less
 check "a rule between" a_rule_between
 for how in sync -b; do

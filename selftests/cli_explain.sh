@@ -151,6 +151,15 @@ goes_with_its_flows()
 	busywait 10 none_is_left
 }
 
+# It has a line for each thing, and what comes after it has not.
+explains_in_a_batch()
+{
+	printf '%s\n' "explain group dev rxe1 id $(group "$WAITS" id)" "rule show" |
+		rdma-isolate -b - >"$dir/batch" &&
+	rdma-isolate rule show >"$dir/rules" &&
+	tail -n 2 "$dir/batch" | diff - "$dir/rules"
+}
+
 refuses()
 {
 	refused 1 "no group has this id on the device" \
@@ -165,7 +174,7 @@ refuses()
 }
 
 ktap_print_header
-ktap_set_plan 11
+ktap_set_plan 12
 load_module && load_test_module riso_test_ulp && setup_rxe 400mbit &&
 	add_address rxe0 "$WAITS" rxe1 10.0.0.2 &&
 	add_address rxe0 "$INNOCENT" rxe1 10.0.0.2 &&
@@ -194,6 +203,7 @@ check "traffic is counted" bytes_are_counted
 check "top: shares, rates and waits" top_tells_them_apart
 check "a flow: its class, rule and waits" explains_a_flow
 check "a flow that is not touched: why not" explains_an_untouched_flow
+check "in a batch" explains_in_a_batch
 check "what is not there is refused" refuses
 check "a group goes with its flows" goes_with_its_flows
 echo lat-off >/sys/kernel/debug/riso_test_ulp/run

@@ -126,13 +126,22 @@ text_is_the_same()
 	[ "$(grep -c '^event device dev rxe0 .* state gone ' "$dir/text")" -eq 1 ]
 }
 
+# The module is unloaded by now. A monitor would never hear of anything again.
+module_goes()
+{
+	busywait 20 grep -q "module rdma_isolate was unloaded" "$dir/said" || return
+	wait "$text"
+	[ $? -eq 1 ]
+}
+
 load_test_module riso_test_ulp
 load_module && setup_rxe || skip_all "no rxe devices"
 rdma-isolate -j monitor >"$dir/json" &
-rdma-isolate monitor >"$dir/text" &
+rdma-isolate monitor >"$dir/text" 2>"$dir/said" &
+text=$!
 rdma-isolate -j monitor show dev rxe0 >"$dir/only" &
 ktap_print_header
-ktap_set_plan 12
+ktap_set_plan 13
 check "the monitor listens" busywait 30 is_listening
 check "a device changes" device_changes
 check "a flow comes" flow_comes
@@ -144,5 +153,6 @@ check "a device goes and comes" device_goes_and_comes
 check "only one device" only_one_device
 check "text" text_is_the_same
 check "a flow fails" flow_fails
+check "the module goes" module_goes
 check_schema "$(sed 's/^/monitor show\t/' "$dir/json")"
 ktap_finished

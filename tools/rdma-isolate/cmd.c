@@ -460,6 +460,7 @@ int cmd_parse(int argc, char **argv, struct command *cmd)
 
 int cmd_run(struct command *cmd, struct printer *out)
 {
+	bool pretty = out->pretty;
 	int status = CMD_REFUSED;
 
 	if (!cmd->verb) {
@@ -478,6 +479,8 @@ int cmd_run(struct command *cmd, struct printer *out)
 	if (cmd->call.nl)
 		nl_close(cmd->call.nl);
 	print_end(out);
+	/* A verb may have wanted a line for each thing, the next one need not. */
+	out->pretty = pretty;
 	return status;
 }
 

@@ -520,11 +520,15 @@ static int send_item(struct nl *nl, uint8_t cmd, const struct name_set *set,
 	return nl_send(nl, set, NULL, NULL);
 }
 
-/* The name, and what differs, as does what is only guessed; false if nothing does */
+/*
+ * The name, and what differs, as does what is only guessed; false if nothing does.
+ * SafeUtil that is MaxRate follows it in the kernel, and is sent along.
+ */
 static bool dev_changes(const struct item *now, const struct item *then,
 			struct item *change)
 {
 	unsigned int rate = place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_MAX_RATE);
+	unsigned int util = place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
 	unsigned int name = place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_NAME);
 	bool any = false;
 	unsigned int i;
@@ -539,6 +543,8 @@ static bool dev_changes(const struct item *now, const struct item *then,
 		else
 			any = true;
 	}
+	if (change->set[rate].given)
+		change->set[util] = then->set[util];
 	return any;
 }
 

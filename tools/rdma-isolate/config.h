@@ -9,12 +9,15 @@
 #include <glob.h>
 #include <stdio.h>
 
+#include <linux/rdma_isolate.h>
+
 #include "cmd.h"
 
 /* where the settings are that come at boot */
 #define CONFIG_DIR "/etc/rdma-isolate.d"
 
-enum { CONFIG_TEXT = 64 };
+/* the longest text that a setting may have, a control group, and its end */
+enum { CONFIG_TEXT = RDMA_ISOLATE_CGROUP_MAX + 1 };
 
 /**
  * struct setting - an argument of "dev set" or "rule add"

@@ -289,46 +289,53 @@ int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply,
 	return err;
 }
 
+/* A family, and one of its multicast groups: what their names stand for now */
+struct family {
+	const char *name;
+	const char *group_name;
+	uint16_t id;
+	uint32_t group;
+};
+
 static int find_group(const struct nlattr *attr, void *data)
 {
+	struct family *family = data;
 	struct attrs group = {};
-	struct nl *nl = data;
 
 	mnl_attr_parse_nested(attr, collect_attr, &group);
 	if (group.tb[CTRL_ATTR_MCAST_GRP_NAME] &&
 	    group.tb[CTRL_ATTR_MCAST_GRP_ID] &&
 	    !strcmp(mnl_attr_get_str(group.tb[CTRL_ATTR_MCAST_GRP_NAME]),
-		    RDMA_ISOLATE_MCGRP_EVENTS))
-		nl->events =
+		    family->group_name))
+		family->group =
 			mnl_attr_get_u32(group.tb[CTRL_ATTR_MCAST_GRP_ID]);
 	return MNL_CB_OK;
 }
 
 static int read_family(const struct nlmsghdr *nlh, void *data)
 {
+	struct family *family = data;
 	struct attrs attrs = {};
-	struct nl *nl = data;
 
 	mnl_attr_parse(nlh, sizeof(struct genlmsghdr), collect_attr, &attrs);
 	if (attrs.tb[CTRL_ATTR_FAMILY_ID])
-		nl->family = mnl_attr_get_u16(attrs.tb[CTRL_ATTR_FAMILY_ID]);
+		family->id = mnl_attr_get_u16(attrs.tb[CTRL_ATTR_FAMILY_ID]);
 	if (attrs.tb[CTRL_ATTR_MCAST_GROUPS])
 		mnl_attr_parse_nested(attrs.tb[CTRL_ATTR_MCAST_GROUPS],
-				      find_group, nl);
+				      find_group, family);
 	return MNL_CB_OK;
 }
 
 /* 0, or a negative errno that nobody was told */
-static int find_family(struct nl *nl)
+static int find_family(struct nl *nl, struct family *family)
 {
 	struct nlmsghdr *nlh;
 	ssize_t got;
 	int err;
 
-	nl->family = GENL_ID_CTRL;
 	nlh = nl_request(nl, CTRL_CMD_GETFAMILY, false);
-	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME,
-			  RDMA_ISOLATE_FAMILY_NAME);
+	nlh->nlmsg_type = GENL_ID_CTRL;
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, family->name);
 	if (mnl_socket_sendto(nl->sock, nlh, nlh->nlmsg_len) < 0)
 		return -errno;
 
@@ -339,13 +346,17 @@ static int find_family(struct nl *nl)
 			return -errno;
 		err = mnl_cb_run(nl->answer, got, nl->seq,
 				 mnl_socket_get_portid(nl->sock), read_family,
-				 nl);
+				 family);
 	} while (err > MNL_CB_STOP);
 	return err < 0 ? -errno : 0;
 }
 
 struct nl *nl_open(void)
 {
+	struct family family = {
+		.name = RDMA_ISOLATE_FAMILY_NAME,
+		.group_name = RDMA_ISOLATE_MCGRP_EVENTS,
+	};
 	struct nl *nl;
 	int one = 1;
 	int err;
@@ -370,7 +381,7 @@ struct nl *nl_open(void)
 	mnl_socket_setsockopt(nl->sock, NETLINK_CAP_ACK, &one, sizeof(one));
 
 	nl->seq = time(NULL);
-	err = find_family(nl);
+	err = find_family(nl, &family);
 	if (err == -ENOENT) {
 		error("module %s is not loaded: modprobe %s",
 		      RDMA_ISOLATE_FAMILY_NAME, RDMA_ISOLATE_FAMILY_NAME);
@@ -381,6 +392,8 @@ struct nl *nl_open(void)
 		socket_error("find family");
 		goto close_sock;
 	}
+	nl->family = family.id;
+	nl->events = family.group;
 	return nl;
 
 close_sock:
@@ -396,12 +409,39 @@ void nl_close(struct nl *nl)
 	free(nl);
 }
 
-int nl_subscribe(struct nl *nl)
+static int join(struct nl *nl, uint32_t group)
 {
-	if (mnl_socket_setsockopt(nl->sock, NETLINK_ADD_MEMBERSHIP,
-				  &nl->events, sizeof(nl->events)) < 0)
+	if (mnl_socket_setsockopt(nl->sock, NETLINK_ADD_MEMBERSHIP, &group,
+				  sizeof(group)) < 0)
 		return socket_error("listen");
 	return 0;
+}
+
+/* Whoever is only in the group of events does not hear that the group goes. */
+int nl_subscribe(struct nl *nl)
+{
+	struct family control = { .name = "nlctrl", .group_name = "notify" };
+	int err = find_family(nl, &control);
+
+	if (err) {
+		errno = -err;
+		return socket_error("find nlctrl");
+	}
+	err = join(nl, control.group);
+	return err ? err : join(nl, nl->events);
+}
+
+/* Does it say that the module goes? */
+static bool is_end(const struct nl *nl, const struct nlmsghdr *nlh)
+{
+	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+	struct attrs attrs = {};
+
+	if (nlh->nlmsg_type != GENL_ID_CTRL || genl->cmd != CTRL_CMD_DELFAMILY)
+		return false;
+	mnl_attr_parse(nlh, sizeof(*genl), collect_attr, &attrs);
+	return attrs.tb[CTRL_ATTR_FAMILY_ID] &&
+	       mnl_attr_get_u16(attrs.tb[CTRL_ATTR_FAMILY_ID]) == nl->family;
 }
 
 void nl_wait(struct nl *nl, int timeout_ms)
@@ -438,9 +478,14 @@ int nl_events(struct nl *nl, nl_event_fn event, void *data)
 	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
 		const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
 
-		if (nlh->nlmsg_type == nl->family &&
-		    mnl_nlmsg_get_payload_len(nlh) >= sizeof(*genl))
+		if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*genl))
+			continue;
+		if (nlh->nlmsg_type == nl->family)
 			event(genl->cmd, nlh, data);
+		if (is_end(nl, nlh)) {
+			error("module %s was unloaded", RDMA_ISOLATE_FAMILY_NAME);
+			return -ENOENT;
+		}
 	}
 	return 0;
 }

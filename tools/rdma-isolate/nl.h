@@ -119,7 +119,8 @@ int nl_fd(const struct nl *nl);
  * @event: called for each
  * @data: for @event
  *
- * Return: 0, 1 when events were lost, or a negative errno; both were told.
+ * Return: 0, 1 when events were lost, or a negative errno, -ENOENT when the module was
+ * unloaded; each but 0 was told.
  */
 int nl_events(struct nl *nl, nl_event_fn event, void *data);
 
