@@ -39,9 +39,15 @@ enum {
 	RISO_DRAIN_POLL_MS = 20,
 };
 
+/* The RDMA core counts all that have ever been there. */
+static struct riso_dev **place_of(u32 index)
+{
+	return &riso_hook_devs[index % RISO_MAX_DEVS];
+}
+
 static struct riso_dev *dev_of(const struct ib_device *ibdev)
 {
-	return READ_ONCE(riso_hook_devs[ibdev->index]);
+	return READ_ONCE(*place_of(ibdev->index));
 }
 
 /* The work requests of a managed flow: queue them, or say 1 to pass them on. */
@@ -347,15 +353,13 @@ static void restore(struct riso_dev *rd, size_t op)
  * @rd: a device that nobody else knows yet
  *
  * Context: may sleep, but not for long: the RDMA core holds its locks.
- * Return: 0; -ENOSPC or -EBUSY when the device's index cannot be used.
+ * Return: 0; -EBUSY when another device has its place.
  */
 int riso_hook_attach(struct riso_dev *rd)
 {
-	if (rd->index >= RISO_MAX_DEVS)
-		return -ENOSPC;
-	if (riso_hook_devs[rd->index])
+	if (*place_of(rd->index))
 		return -EBUSY;
-	WRITE_ONCE(riso_hook_devs[rd->index], rd);
+	WRITE_ONCE(*place_of(rd->index), rd);
 	/* A hook must see the device that it is called for. */
 	synchronize_rcu();
 	swap_in(rd, OP(destroy_cq));
@@ -384,7 +388,7 @@ void riso_hook_detach(struct riso_dev *rd)
 	restore(rd, OP(post_destroy_cq));
 	restore(rd, OP(destroy_cq));
 	wait_for_hooks();
-	WRITE_ONCE(riso_hook_devs[rd->index], NULL);
+	WRITE_ONCE(*place_of(rd->index), NULL);
 }
 
 /**
