@@ -770,15 +770,14 @@ static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
 	struct riso_arb *a = &rd->arb[dir];
 	u64 begin = now;
 
-	if (!rd->grants--) {
-		rd->grants = 0;
-		rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS / 2);
-		return false;
-	}
 	/* One that let a grant go by may be stopped, however long it stands in line. */
 	if (!need || (u->dir[dir].lapsed && !u->dir[dir].called)) {
 		ask(u, dir, false);
 		return true;
+	}
+	if (!rd->grants[dir]) {
+		rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS / 2);
+		return false;
 	}
 	if (shaped(rd)) {
 		if (a->next > now + tick(rd) + lead(rd)) {
@@ -799,12 +798,36 @@ static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
 		return false;
 	}
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
+	rd->grants[dir]--;
 	riso_grant_give(u, dir, bytes, begin + RISO_GRANT_NS, now);
 	move_clock(rd, dir, cost_of(rd, bytes, 0, riso_arb_pace(rd, dir)), now);
 	charge_group(rd, dir, u->group, bytes, 0, false, now);
 	update_user_load(u, dir);
 	trace_user_grant(u, dir, bytes);
 	return true;
+}
+
+static struct riso_pacing pacing(const struct riso_dev *rd, u64 now)
+{
+	bool contested = now < rd->arb[RISO_TX].contested_ns ||
+			 now < rd->arb[RISO_RX].contested_ns;
+	struct riso_pacing p = {
+		.chunk = shaped(rd) ? rd->cfg.chunk_bytes : RISO_OPEN_CHUNK,
+		.slice_ns = min_t(u64, user_slice(rd), U32_MAX),
+		.sparse = chunk_wire(rd),
+		.window = U64_MAX,
+		.over_target = riso_arb_over_target(rd),
+	};
+
+	if (shaped(rd))
+		p.window = 2 * window(rd) + bytes_in(RISO_PATH_NS,
+						     rd->cfg.max_rate);
+	if (rd->state == RISO_STATE_ENFORCE && (shaped(rd) || contested))
+		p.mode = RISO_USER_PACED;
+	if (rd->cfg.max_ops)
+		p.op_bytes = min_t(u64, U32_MAX, div64_u64(rd->cfg.max_rate,
+							   rd->cfg.max_ops));
+	return p;
 }
 
 /**
@@ -815,26 +838,9 @@ static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
  */
 void riso_arb_pace_users(struct riso_dev *rd)
 {
-	u64 now = ktime_get_ns();
-	bool contested = now < rd->arb[RISO_TX].contested_ns ||
-			 now < rd->arb[RISO_RX].contested_ns;
-	struct riso_pacing p = {
-		.chunk = shaped(rd) ? rd->cfg.chunk_bytes : RISO_OPEN_CHUNK,
-		.slice_ns = min_t(u64, user_slice(rd), U32_MAX),
-		.sparse = chunk_wire(rd),
-		.window = U64_MAX,
-		.over_target = riso_arb_over_target(rd),
-	};
+	struct riso_pacing p = pacing(rd, ktime_get_ns());
 	struct riso_user *u;
 
-	if (shaped(rd))
-		p.window = 2 * window(rd) + bytes_in(RISO_PATH_NS,
-						     rd->cfg.max_rate);
-	if (rd->state == RISO_STATE_ENFORCE && (shaped(rd) || contested))
-		p.mode = RISO_USER_PACED;
-	if (rd->cfg.max_ops)
-		p.op_bytes = min_t(u64, U32_MAX, div64_u64(rd->cfg.max_rate,
-							   rd->cfg.max_ops));
 	list_for_each_entry(u, &rd->users, list)
 		riso_grant_pace(u, &p);
 }
@@ -873,6 +879,7 @@ int riso_arb_join(struct riso_user *u)
 {
 	struct riso_dev *rd = u->rd;
 	u64 now = ktime_get_ns();
+	struct riso_pacing p;
 	int dir;
 
 	if (rd->state == RISO_STATE_GONE)
@@ -887,7 +894,8 @@ int riso_arb_join(struct riso_user *u)
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		u->group->dir[dir].slice_ns = now;
 	list_add_tail(&u->list, &rd->users);
-	riso_arb_pace_users(rd);
+	p = pacing(rd, now);
+	riso_grant_pace(u, &p);
 	return 0;
 }
 
@@ -909,7 +917,8 @@ void riso_arb_leave(struct riso_user *u)
 	u->modes++;
 	u->rd->num_users--;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		read_user(u, dir, now);
+		if (u->rd->running)
+			read_user(u, dir, now);
 		ask(u, dir, false);
 		u->rd->arb[dir].load -= u->dir[dir].load;
 		u->rd->arb[dir].user_load -= u->dir[dir].load;
@@ -1039,8 +1048,12 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	struct riso_group_dir *gd = &f->group->dir[t->dir];
 	u32 ops = f->q.num;
 
-	move_clock(rd, t->dir, cost_of(rd, wire, ops, riso_arb_pace(rd, t->dir)), now);
-	charge_group(rd, t->dir, f->group, wire, ops, t->qt.debt, now);
+	/* What is only flushed takes no time of the device. */
+	if (!f->flush) {
+		move_clock(rd, t->dir,
+			   cost_of(rd, wire, ops, riso_arb_pace(rd, t->dir)), now);
+		charge_group(rd, t->dir, f->group, wire, ops, t->qt.debt, now);
+	}
 	gd->turn += wire;
 	gd->turn_ops += ops;
 	if (gd->turn >= token(rd) ||
@@ -1115,10 +1128,12 @@ void riso_arb_run(struct riso_dev *rd)
 	unsigned long flags;
 	struct turn t;
 	u64 now;
+	int dir;
 
 	spin_lock_irqsave(&rd->lock, flags);
 	now = ktime_get_ns();
-	rd->grants = RISO_RUN_BATCHES;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		rd->grants[dir] = RISO_RUN_BATCHES;
 	while (pick(rd, now, &t)) {
 		struct riso_flow *f = t.f;
 		const struct ib_send_wr *bad_wr;
@@ -1183,6 +1198,8 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	rd->timer_ns = U64_MAX;
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
 		riso_arb_wake(f);
+	list_for_each_entry(f, &rd->parked, arb)
+		rd->want_ns = min(rd->want_ns, f->retry_ns);
 	spin_unlock_irqrestore(&rd->lock, flags);
 
 	riso_comp_reap(rd);
@@ -1230,6 +1247,8 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 	if (!wire)
 		return;
 	sub_inflight(f, dir, wire);
+	if (f->flush)
+		return;
 	if (shaped(rd))
 		a->next -= min(a->next, cost_of(rd, wire, ops,
 						riso_arb_pace(rd, dir)));
@@ -1560,6 +1579,7 @@ void riso_arb_init(struct riso_dev *rd)
 void riso_arb_start(struct riso_dev *rd)
 {
 	struct riso_group *g;
+	struct riso_user *u;
 
 	rd->averaged_ns = ktime_get_ns();
 	mutex_lock(&rd->mutex);
@@ -1568,6 +1588,8 @@ void riso_arb_start(struct riso_dev *rd)
 	mutex_unlock(&rd->mutex);
 	spin_lock_irq(&rd->lock);
 	rd->running = true;
+	list_for_each_entry(u, &rd->users, list)
+		riso_grant_forget(u);
 	spin_unlock_irq(&rd->lock);
 	queue_delayed_work(riso_wq, &rd->watch, HZ / 4);
 }

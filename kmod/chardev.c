@@ -3,8 +3,8 @@
  * /dev/rdma_isolate: how processes take part in the shares of a device.
  *
  * Owns the open files, their pages and who may use them. A file belongs to the process
- * that opened it (its mm): others that got hold of it, by fork or through a socket, may
- * do nothing but close it. It is attached to one device, once; the process is then a
+ * that opened it (its number and mm): others that got hold of it, by fork or through a
+ * socket, may do nothing but close it. It is attached to one device, once; the process is then a
  * group like that of a kernel ULP (grant.c, arbiter.c). An open file holds a reference
  * to the module.
  *
@@ -16,6 +16,7 @@
  * come from any.
  */
 
+#include <linux/bottom_half.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -25,6 +26,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/time_namespace.h>
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
 
@@ -133,6 +135,17 @@ err_free:
 	return err;
 }
 
+/*
+ * Others wait for what is posted on the way, and this process may be of the lowest
+ * priority: it stays on its processor for that.
+ */
+static void run(struct riso_dev *rd)
+{
+	local_bh_disable();
+	riso_arb_run(rd);
+	local_bh_enable();
+}
+
 /* The process is gone, or has closed the file. It stays attached to what is left. */
 static void detach(struct file_state *fs)
 {
@@ -146,7 +159,7 @@ static void detach(struct file_state *fs)
 	spin_lock_irq(&rd->lock);
 	riso_arb_leave(u);
 	spin_unlock_irq(&rd->lock);
-	riso_arb_run(rd);
+	run(rd);
 }
 
 /*
@@ -178,12 +191,18 @@ static int chardev_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* One that shares its memory, by clone(), is another process all the same. */
+static bool is_owner(const struct file_state *fs)
+{
+	return current->mm == fs->mm && task_tgid_nr(current) == fs->pid;
+}
+
 static int chardev_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct file_state *fs = file->private_data;
 	vm_flags_t clear = VM_MAYEXEC;
 
-	if (current->mm != fs->mm)
+	if (!is_owner(fs))
 		return -EPERM;
 	if (vma->vm_pgoff >= RISO_PAGES || vma->vm_end - vma->vm_start != PAGE_SIZE ||
 	    !(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC))
@@ -205,6 +224,7 @@ static int attach(struct file_state *fs, const void __user *arg)
 		.pid = fs->pid,
 		.uid = fs->uid,
 	};
+	struct timespec64 offset = { };
 	struct riso_ioc_attach a;
 	struct riso_dev *rd;
 	int err;
@@ -221,6 +241,8 @@ static int attach(struct file_state *fs, const void __user *arg)
 	if (!rd)
 		return -ENODEV;
 	get_task_comm(who.comm, current->group_leader);
+	timens_add_monotonic(&offset);
+	u->offset_ns = timespec64_to_ns(&offset);
 	u->rd = rd;
 	u->group = riso_flow_group_get(rd, &who);
 	if (!u->group) {
@@ -291,7 +313,7 @@ static int wait(struct file_state *fs, const void __user *arg)
 	riso_arb_ask(u);
 	modes = u->modes;
 	spin_unlock_irq(&rd->lock);
-	riso_arb_run(rd);
+	run(rd);
 	if (!w.timeout_us || has_news(u, &w, modes))
 		return 0;
 	/* One thread at a time: a grant wakes up one. */
@@ -313,7 +335,7 @@ static long chardev_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	void __user *ptr = (void __user *)arg;
 	int err;
 
-	if (current->mm != fs->mm)
+	if (!is_owner(fs))
 		return -EPERM;
 	mutex_lock(&fs->lock);
 	if (cmd == RISO_IOC_ATTACH)

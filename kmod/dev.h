@@ -186,7 +186,7 @@ struct riso_change {
  * @users: processes that take part
  * @num_users: how many
  * @asking: directions in which these want grants
- * @grants: that may still be given in this run
+ * @grants: that may still be given in this run, by direction
  * @wait: for a flow that is posting to have done
  * @timer: for the clock or for completions
  * @timer_ns: when it fires, U64_MAX when not armed
@@ -246,7 +246,7 @@ struct riso_dev {
 	struct list_head users;
 	u32 num_users;
 	u32 asking;
-	int grants;
+	int grants[RISO_DIRS];
 	wait_queue_head_t wait;
 	struct hrtimer timer;
 	u64 timer_ns;

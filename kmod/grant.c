@@ -81,6 +81,28 @@ static u64 advance(struct riso_user *u, u64 *old, u64 new)
 	return 0;
 }
 
+/**
+ * riso_grant_forget - what a process has done until now does not count
+ * @u: the process
+ *
+ * Nobody has looked while the device was idle, and it may be any amount.
+ */
+void riso_grant_forget(struct riso_user *u)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		const struct riso_udir *page = &u->upage->dir[dir];
+		struct riso_share *ud = &u->dir[dir];
+
+		/* What is done or owed was posted before. */
+		ud->done = smp_load_acquire(&page->done);
+		/* likewise */
+		ud->debt = smp_load_acquire(&page->debt);
+		ud->posted = READ_ONCE(page->posted);
+	}
+}
+
 static void age_grants(struct riso_share *ud, u64 now)
 {
 	if (now - ud->since_ns < RISO_LATELY_NS)
@@ -118,13 +140,22 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 	u64 want, out, granted;
 	u32 taken, num, untaken;
 
-	taken = READ_ONCE(page->taken);
+	/*
+	 * All that follows is read the other way round than it is written: what was taken
+	 * or posted before is seen, too.
+	 */
+	want = min_t(u64, smp_load_acquire(&page->want), RISO_WANT_MAX);
+	/* likewise */
+	taken = smp_load_acquire(&page->taken);
 	ud->behind = taken != ud->seq;
 	granted = good(ud, taken, now, &num, &untaken);
 	ud->lapsed = num < untaken;
-	advance(u, &ud->done, READ_ONCE(page->done));
+	/* likewise */
+	advance(u, &ud->done, smp_load_acquire(&page->done));
+	/* likewise */
+	*debt = advance(u, &ud->debt, smp_load_acquire(&page->debt));
 	*posted = advance(u, &ud->posted, READ_ONCE(page->posted));
-	*debt = min(advance(u, &ud->debt, READ_ONCE(page->debt)), *posted);
+	*debt = min(*debt, *posted);
 	if (*posted)
 		ud->unspent = 0;
 	if (ud->unspent > RISO_UNSPENT_MAX)
@@ -136,7 +167,6 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 		out = 0;
 	age_grants(ud, now);
 	ud->out = min(granted + out, ud->lately + ud->before);
-	want = min_t(u64, READ_ONCE(page->want), RISO_WANT_MAX);
 	if (want && ud->behind && u->mode == RISO_USER_PACED &&
 	    now > ud->grant[ud->seq % ARRAY_SIZE(ud->grant)].not_after + RISO_STOPPED_NS)
 		blame(u, RISO_FAULT_STOPPED);
@@ -174,7 +204,7 @@ void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
 	/* Nobody takes the new bytes for those of the old number, ... */
 	smp_wmb();
 	WRITE_ONCE(to->bytes, bytes);
-	WRITE_ONCE(to->not_after, not_after);
+	WRITE_ONCE(to->not_after, not_after + u->offset_ns);
 	/* ... and who sees the new number sees them all, */
 	smp_store_release(&to->seq, seq);
 	/* here as well. */

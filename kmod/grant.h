@@ -64,10 +64,12 @@ struct riso_share {
  * @classes: likewise
  * @modes: changes with @mode and @gone
  * @gone: it has left, or its device has gone
+ * @offset_ns: what its clock, of its time namespace, is ahead of ours
  * @dir: by direction
  * @wait: where it waits for grants
  *
- * All under &riso_dev.lock but what is set before it joins: @rd, @group, the pages.
+ * All under &riso_dev.lock but what is set before it joins: @rd, @group, @offset_ns, the
+ * pages.
  */
 struct riso_user {
 	struct list_head list;
@@ -79,6 +81,7 @@ struct riso_user {
 	u32 classes;
 	u32 modes;
 	bool gone;
+	s64 offset_ns;
 	struct riso_share dir[RISO_DIRS];
 	wait_queue_head_t wait;
 };
@@ -104,6 +107,7 @@ struct riso_pacing {
 };
 
 void riso_grant_init(struct riso_user *u);
+void riso_grant_forget(struct riso_user *u);
 u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 		    u64 *posted, u64 *debt);
 void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,

@@ -43,6 +43,25 @@ change_settings()
 	rdma-isolate dev set dev rxe0 max-rate "$ULP_RATE" && let_flow 1
 }
 
+# Megabytes of one that is broken are nothing that others have to wait for: at this
+# rate it would be six seconds. More than a chunk, which might go ahead of all turns.
+flush_takes_no_time()
+{
+	local begin status
+
+	rdma-isolate dev set dev rxe0 max-rate 4mbit safe-util 4mbit &&
+	ulp_run err op=write after=1 count=12 len=300000 || {
+		ulp_report
+		return 1
+	}
+	begin=$SECONDS
+	ulp_run size op=write count=1 len=20000
+	status=$?
+	[ $((SECONDS - begin)) -le 3 ] || status=1
+	rdma-isolate dev set dev rxe0 max-rate "$ULP_RATE" safe-util "$ULP_RATE" &&
+		return "$status"
+}
+
 refuses_unload()
 {
 	! rmmod rdma_isolate 2>/dev/null && is_loaded rdma_isolate
@@ -80,13 +99,13 @@ module_first()
 
 ulp_setup
 ktap_print_header
-ktap_set_plan 12
+ktap_set_plan 13
 ktap_test_result "alone: traffic" during true
 ktap_test_result "alone: the device is removed" remove_device
 ktap_test_result "another one" set_up_again
 if [ -n "${RISO_ULP_ALONE:-}" ] || ! ulp_has_isolation; then
 	ktap_print_msg "no isolated cases: not wanted, or not built"
-	for i in {4..12}; do
+	for i in {4..13}; do
 		ktap_test_skip "isolated"
 	done
 	ktap_finished
@@ -95,6 +114,7 @@ ktap_test_result "both devices enabled" ulp_isolate
 ktap_test_result "isolated: traffic" during true
 ktap_test_result "isolated: modes are switched" during switch_modes
 ktap_test_result "isolated: settings are changed" during change_settings
+ktap_test_result "isolated: what is flushed takes no time" flush_takes_no_time
 ktap_test_result "isolated: unloading is refused" during refuses_unload
 ktap_test_result "both disabled, and the module unloaded" ulp_release
 ktap_test_result "isolated: the device is removed" isolated_removal

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,12 +284,26 @@ static int child_uses(struct share *s)
 	return 0;
 }
 
+static int shares_memory(void *arg)
+{
+	const struct share *s = arg;
+
+	return wait_for(s, 0) != EPERM ||
+	       map(s->fd, PROT_READ, MAP_SHARED, page, 0) != MAP_FAILED;
+}
+
+/* A child, and one that has all of its parent but is another process */
 static bool forking(void)
 {
+	static max_align_t stack[4096];
 	struct share s = join();
 	pid_t pid;
 	int status = in_child(child_uses, &s, &pid);
 	bool ok = !status && !wait_for(&s, 0);
+
+	pid = clone(shares_memory, stack + ARRAY_SIZE(stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
+		    &s);
+	ok = ok && waitpid(pid, &status, 0) == pid && !status && !wait_for(&s, 0);
 
 	if (status)
 		ksft_print_msg("child: %x\n", status);
@@ -508,6 +523,62 @@ static bool granting(void)
 	     !is_named(getpid(), "");
 	leave(&s);
 	return ok;
+}
+
+/* What was posted while nobody looked is nobody's lie, and is not charged. */
+static bool idling(void)
+{
+	const __u64 much = 1ull << 40;
+	struct share s;
+	bool ok;
+
+	ok = !configure("mode disable");
+	s = join();
+	s.u->dir[0].posted = much;
+	s.u->dir[0].done = much;
+	ok = ok && !configure("mode enable") && take(&s, 500000000, true) &&
+	     !configure("mode disable");
+	s.u->dir[0].posted += much;
+	s.u->dir[0].done += much;
+	leave(&s);
+	ok = !configure("mode enable") && ok;
+	usleep(500000);
+	return ok && !is_named(getpid(), "counters");
+}
+
+/* A grant by a clock that is 1000 s ahead of the others' */
+static int gets_one(struct share *unused)
+{
+	struct share s = join();
+	const struct riso_kdir *k = &s.k->dir[0];
+	__s64 left;
+
+	(void)unused;
+	s.u->dir[0].want = 1 << 20;
+	while (!k->seq && !wait_for(&s, 100000))
+		;
+	left = k->grant[k->seq % 2].not_after - now_ns();
+	return !k->seq || left < -100000000000 || left > 100000000000;
+}
+
+static int another_time(struct share *unused)
+{
+	int fd = open("/proc/self/timens_offsets", O_WRONLY);
+	static const char offset[] = "monotonic 1000 0";
+	pid_t pid;
+
+	if (unshare(CLONE_NEWTIME) || fd < 0 ||
+	    write(fd, offset, sizeof(offset) - 1) != sizeof(offset) - 1)
+		return 1;
+	close(fd);
+	return in_child(gets_one, unused, &pid) != 0;
+}
+
+static bool timing(void)
+{
+	pid_t pid;
+
+	return !in_child(another_time, NULL, &pid);
 }
 
 /* Whoever wants a byte gets a 16th of what one turn has: 50 us at this rate. */
@@ -1088,6 +1159,8 @@ static const struct {
 	{ "many files", many_files },
 	{ "many places", many_places },
 	{ "grants", granting },
+	{ "posts while idle", idling },
+	{ "another clock", timing },
 	{ "a small wish", wishing },
 	{ "void grants", voiding },
 	{ "waiting", waiting },
