@@ -102,6 +102,7 @@ bool riso_comp_translate(struct riso_soft *e)
 	bool success = e->wc.status == IBV_WC_SUCCESS;
 	struct riso_slot *slot;
 	enum riso_verdict verdict;
+	bool told;
 
 	e->flow = NULL;
 	if (!s)
@@ -113,11 +114,14 @@ bool riso_comp_translate(struct riso_soft *e)
 		retire_to(s, slot);
 	else
 		return false;
+	/* What failed in the place of later ones, push_failed(), may come before it. */
+	told = success ? slot->seq == s->err_seq :
+			 s->err_seq != UINT64_MAX && slot->seq <= s->err_seq;
 	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
-			     slot->flags & RISO_SLOT_ASKED,
-			     slot->seq == s->err_seq);
+			     slot->flags & RISO_SLOT_ASKED, told);
 	if (!success) {
-		s->err_seq = slot->seq;
+		if (!told)
+			s->err_seq = slot->seq;
 		if (s->flow)
 			s->flow->flush = true;
 	}
@@ -152,8 +156,10 @@ void riso_comp_update(struct riso_cq *c)
 		      c->soft_head != c->soft_tail;
 
 	/* What the program did before was not noted. */
-	if (active && !c->active)
+	if (active && !c->active) {
 		riso_comp_seen(c);
+		c->shown = RISO_SEVERAL;
+	}
 	__atomic_store_n(&c->active, active, __ATOMIC_RELEASE);
 }
 
@@ -258,11 +264,13 @@ static int poll_governed(struct riso_cq *c, int num, struct ibv_wc *wc)
 	return n;
 }
 
-/* The program has polled; unlocks. */
-static void end_poll(struct riso_cq *c)
+/* The program has polled, and was shown something; unlocks. */
+static void end_poll(struct riso_cq *c, bool shown)
 {
 	struct riso_member *m = c->ctx->m;
 
+	if (shown)
+		riso_comp_shown(c);
 	riso_comp_seen(c);
 	if (riso_member_news(m))
 		riso_queue_drive(m);
@@ -284,7 +292,7 @@ int riso_comp_polled(struct riso_cq *c, int num, struct ibv_wc *wc)
 
 	riso_lock(&c->ctx->m->lock);
 	n = translate(num, wc);
-	end_poll(c);
+	end_poll(c, n > 0);
 	return n;
 }
 
@@ -306,7 +314,7 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
 		riso_lock(&c->session);
 	riso_lock(&c->ctx->m->lock);
 	n = poll_governed(c, num, wc);
-	end_poll(c);
+	end_poll(c, n > 0);
 	if (session)
 		riso_unlock(&c->session);
 	return n;
@@ -411,7 +419,8 @@ static bool has_news(struct riso_cq *c)
  * riso_comp_is_news - was an event raised for a completion of the program?
  * @c: the CQ, whose event is not acknowledged
  *
- * If not, it is armed again.
+ * If not, it is armed again. Where another thread has polled something since an event was
+ * told last, this one may have been for that, and the one who waits has to hear of it.
  *
  * Return: true if it was, or if that cannot be told.
  */
@@ -424,10 +433,13 @@ bool riso_comp_is_news(struct riso_cq *c)
 	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
 		return true;
 	riso_lock(&m->lock);
+	news = c->shown && c->shown != pthread_self();
 	solicited = __atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
 	/* Once more: it may have come before the CQ was armed. */
-	news = has_news(c) || c->ctx->ops.req_notify_cq(c->cq, solicited) ||
+	news = news || has_news(c) || c->ctx->ops.req_notify_cq(c->cq, solicited) ||
 	       has_news(c);
+	if (news)
+		c->shown = 0;
 	/* The program is there and sleeps: the helper need not look for it. */
 	c->unseen = 1;
 	if (riso_member_news(m))

@@ -131,6 +131,7 @@ static int show_next(struct riso_cq *c)
 	if (!err) {
 		cq->wr_id = c->cur.wc.wr_id;
 		cq->status = c->cur.wc.status;
+		riso_comp_shown(c);
 	}
 	riso_comp_seen(c);
 	if (riso_member_news(m))

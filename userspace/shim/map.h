@@ -75,11 +75,12 @@ static inline void *riso_map_find(const struct riso_map *map, const void *key)
 		return NULL;
 	for (i = riso_map_hash(t, (uintptr_t)key);; i = (i + 1) & t->mask) {
 		k = __atomic_load_n(&t->entry[i].key, __ATOMIC_ACQUIRE);
+		/* First, as 0 may be looked up: a free one has the value of who went. */
+		if (!k)
+			return NULL;
 		if (k == (uintptr_t)key)
 			return __atomic_load_n(&t->entry[i].value,
 					       __ATOMIC_RELAXED);
-		if (!k)
-			return NULL;
 	}
 }
 

@@ -235,12 +235,14 @@ struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
 }
 
 /*
- * The helper polls a CQ besides the program, so it cannot be one of a single thread.
+ * The helper polls a CQ besides the program, so it cannot be one of a single thread; and
+ * what it has polled the program may ask for by ibv_poll_cq(), which tells all of these.
  */
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
 				      struct ibv_cq_init_attr_ex *attr)
 {
 	struct riso_ctx *ctx = find_ctx(context);
+	uint64_t wc_flags = attr->wc_flags;
 	uint32_t flags = attr->flags;
 	uint32_t cqe = attr->cqe;
 	struct ibv_cq_ex *cq;
@@ -249,11 +251,17 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
 		attr->flags &= ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	if (cqe <= INT32_MAX)
 		attr->cqe = larger(cqe, CQ_EXTRA, ctx->max_cqe);
+	attr->wc_flags |= IBV_WC_STANDARD_FLAGS;
 	cq = ctx->create_cq_ex(context, attr);
 	if (!cq && attr->cqe != cqe) {
 		attr->cqe = cqe;
 		cq = ctx->create_cq_ex(context, attr);
 	}
+	if (!cq && attr->wc_flags != wc_flags) {
+		attr->wc_flags = wc_flags;
+		cq = ctx->create_cq_ex(context, attr);
+	}
+	attr->wc_flags = wc_flags;
 	attr->cqe = cqe;
 	attr->flags = flags;
 	if (cq)
@@ -512,12 +520,16 @@ int riso_over_target(struct ibv_qp *qp)
 	       __atomic_load_n(&f->ctx->m->kpage->over_target, __ATOMIC_RELAXED);
 }
 
-/* What a queue pair is created with, and what the program asked for. */
+/*
+ * What a queue pair is created with, and what the program asked for; builders, only if it
+ * asked for them. Without, a provider's queue pair may not even have the place for them.
+ */
 struct plan {
 	struct riso_flow *f;
 	struct ibv_qp_cap cap;
 	int sq_sig_all;
 	uint32_t extra;
+	bool builders;
 };
 
 static void restore(const struct plan *p, struct ibv_qp_init_attr *attr)
@@ -575,7 +587,7 @@ static void forget(struct plan *p)
 /* The queue pair is there: make it a flow; false if that fails. */
 static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *attr)
 {
-	struct ibv_qp_ex *ex = riso_real.qp_to_qp_ex(qp);
+	struct ibv_qp_ex *ex = p->builders ? riso_real.qp_to_qp_ex(qp) : NULL;
 	struct riso_flow *f = p->f;
 	uint32_t real = attr->cap.max_send_wr;
 	struct riso_member *m = f->ctx->m;
@@ -613,9 +625,9 @@ typedef struct ibv_qp *(*create_fn)(void *arg, struct ibv_qp_init_attr *attr);
 
 /* Create a queue pair with @fn, governed if that is possible. */
 static struct ibv_qp *create(struct riso_ctx *ctx, create_fn fn, void *arg,
-			     struct ibv_qp_init_attr *attr)
+			     struct ibv_qp_init_attr *attr, bool builders)
 {
-	struct plan p = {};
+	struct plan p = { .builders = builders };
 	struct ibv_qp *qp;
 
 	if (!ctx || !prepare(ctx, attr, &p))
@@ -653,7 +665,7 @@ static struct ibv_qp *create_plain(void *arg, struct ibv_qp_init_attr *attr)
  */
 struct ibv_qp *riso_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return create(find_ctx(pd->context), create_plain, pd, attr);
+	return create(find_ctx(pd->context), create_plain, pd, attr, false);
 }
 
 static struct ibv_qp *create_extended(void *arg, struct ibv_qp_init_attr *attr)
@@ -670,11 +682,12 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context,
 	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
 	struct riso_ctx *ctx = find_ctx(context);
 
+	bool builders = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
 	/* What is newer, such as an atomic write, cannot be told to post_send. */
-	if ((attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
-	    (attr_ex->send_ops_flags & ~(uint64_t)KNOWN_SEND_OPS))
+	if (builders && (attr_ex->send_ops_flags & ~(uint64_t)KNOWN_SEND_OPS))
 		return create_extended(ctx, attr);
-	return create(ctx, create_extended, ctx, attr);
+	return create(ctx, create_extended, ctx, attr, builders);
 }
 
 /* The helper posts besides the program, so there is no domain of a single thread. */

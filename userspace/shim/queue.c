@@ -741,11 +741,14 @@ static bool fail_head(struct riso_flow *f, int err)
 /* The provider did not take the work request at the head. True as above. */
 static bool refused(struct riso_flow *f, int err)
 {
-	/* It has room again when something completes. */
-	f->full = err == ENOMEM || err == EAGAIN;
+	const struct riso_rec *rec = rec_at(f, f->sq.head);
+
+	/* It has room again when something completes. Some providers return it negative. */
+	f->full = abs(err) == ENOMEM || abs(err) == EAGAIN;
 	if (f->full && used_slots(f))
 		return false;
-	if (rec_at(f, f->sq.head)->seq >= f->fresh && !f->sq.cur.done) {
+	/* One that has failed already completes. */
+	if (rec->seq >= f->fresh && !f->sq.cur.done && !rec->refused) {
 		f->refused = err;
 		return false;
 	}

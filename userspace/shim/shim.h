@@ -265,6 +265,9 @@ struct riso_soft {
 	uint16_t cvlan;
 };
 
+/* No thread: more than one, or nobody knows */
+#define RISO_SEVERAL ((pthread_t)1)
+
 /**
  * struct riso_cq - what is known of a CQ
  * @zombies: slots of queue pairs that are gone
@@ -281,6 +284,8 @@ struct riso_soft {
  * @notify: the program has armed it once; without the lock
  * @armed: the program has armed it, and has not polled since, all that while @active
  * @solicited: it did so for solicited ones only; without the lock
+ * @shown: the thread that got a completion since an event was told last, 0 if none did,
+ *	or %RISO_SEVERAL
  * @unseen: how often the helper has looked since the program polled
  * @round: of the helper that looked last
  * @soft: ring of completions that wait, once there was a flow; changes under
@@ -307,6 +312,7 @@ struct riso_cq {
 	bool notify;
 	bool armed;
 	int solicited;
+	pthread_t shown;
 	uint32_t unseen;
 	uint32_t round;
 	struct riso_soft *soft;
@@ -593,6 +599,17 @@ static inline void riso_comp_seen(struct riso_cq *c)
 {
 	c->armed = false;
 	c->unseen = 0;
+}
+
+/**
+ * riso_comp_shown - the present thread of the program gets a completion
+ * @c: the CQ; its member is locked
+ */
+static inline void riso_comp_shown(struct riso_cq *c)
+{
+	pthread_t me = pthread_self();
+
+	c->shown = !c->shown || c->shown == me ? me : RISO_SEVERAL;
 }
 
 /**

@@ -365,6 +365,11 @@ static uint32_t fake_read_byte_len(struct ibv_cq_ex *cq)
 	return fake_shown(cq)->byte_len;
 }
 
+static uint32_t fake_read_qp_num(struct ibv_cq_ex *cq)
+{
+	return fake_shown(cq)->qp_num;
+}
+
 /* The provider's own ibv_wr_*: as many as the tests use. */
 
 static void fake_wr_start(struct ibv_qp_ex *ex)
@@ -596,6 +601,8 @@ static struct ibv_cq_ex *fake_create_cq_ex(struct ibv_context *context,
 	cq->cq.read_opcode = fake_read_opcode;
 	cq->cq.read_vendor_err = fake_read_vendor_err;
 	cq->cq.read_byte_len = fake_read_byte_len;
+	if (attr->wc_flags & IBV_WC_EX_WITH_QP_NUM)
+		cq->cq.read_qp_num = fake_read_qp_num;
 	return &cq->cq;
 }
 
@@ -1546,6 +1553,60 @@ static void refused_midway(void **state)
 	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
 }
 
+/* It refuses whatever comes after an error. What was out completes once, and no more. */
+static void refused_in_error(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct prog *p = *state;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 3 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, cost(CHUNK));
+	drive(p);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 1);
+	p->qp->refuse = EINVAL;
+	assert_int_equal(riso_modify_qp(&p->qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_WR_FLUSH_ERR);
+	expect(p, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_none(p);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+}
+
+/* The second call of post_send and all that follow are refused. */
+static struct fake_qp *refuser;
+
+static void refuse_second(void)
+{
+	if (refuser->doorbells && ++fake.calls == 2)
+		refuser->refuse = EINVAL;
+}
+
+/* A post that fails does not complete, and one that completes has not failed. */
+static void refused_or_completed(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_wc wc;
+	int err, num = 0;
+
+	grant(RISO_USER_TX, cost(8));
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	p->qp->fail_at = 0;
+	fake_run(p->qp, 1);
+	grant(RISO_USER_TX, cost(CHUNK));
+	refuser = p->qp;
+	fake.calls = 0;
+	fake.at_call = refuse_second;
+	err = post(p->qp, IBV_WR_RDMA_WRITE, 2, 3 * CHUNK, IBV_SEND_SIGNALED);
+	fake.at_call = NULL;
+	assert_int_equal(p->qp->posted, 2);
+	fake_run(p->qp, UINT32_MAX);
+	while (poll_one(p, &wc) > 0)
+		num += wc.wr_id == 2;
+	assert_int_equal(num, err ? 0 : 1);
+}
+
 static void slots_bound(void **state)
 {
 	struct prog *p = *state;
@@ -1860,6 +1921,53 @@ static void expect_event(struct ibv_comp_channel *channel)
 	assert_int_equal(cq->acked, cq->taken);
 }
 
+static void *polls_receive(void *unused)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(poll_one(sleeper, &wc), 1);
+	assert_int_equal(wc.wr_id, 5);
+	return unused;
+}
+
+/* A completion, an event for it, and another thread is the first to poll. */
+static void is_polled_elsewhere(void)
+{
+	struct fake_cq *cq = sleeper->cq;
+	pthread_t thread;
+
+	cq->ring[cq->tail++ % FAKE_CQ] = (struct fake_cqe) {
+		.wc = { .wr_id = 5, .opcode = IBV_WC_RECV },
+	};
+	cq->events += cq->armed;
+	cq->armed = false;
+	assert_int_equal(pthread_create(&thread, NULL, polls_receive, NULL), 0);
+	pthread_join(thread, NULL);
+	/* Not for a second time */
+	fake.at_sleep = NULL;
+}
+
+/* Who sleeps may wait for what another one has polled. */
+static void event_of_another(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel = { .context = ctx };
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	channel.fd = ends[0];
+	sleeper = p;
+	fake.from = p->cq;
+	fake.at_sleep = is_polled_elsewhere;
+	arm(p);
+	expect_none(p);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	expect_event(&channel);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void events_of_chunks(void **state)
 {
 	struct prog *p = *state;
@@ -1889,7 +1997,10 @@ static void events_of_chunks(void **state)
 	expect_none(p);
 	arm(p);
 	assert_int_equal(fcntl(ends[0], F_SETFL, 0), 0);
-	/* Asleep */
+	/* Asleep: the first could be for what was polled before anybody took note. */
+	expect_event(&channel);
+	expect_none(p);
+	arm(p);
 	expect_event(&channel);
 	assert_int_equal(p->qp->run, 16);
 	assert_true(p->cq->taken > 4);
@@ -2691,6 +2802,47 @@ static void parent_domain(void **state)
 	assert_ptr_equal(attr.td, &td);
 }
 
+/* It asks an extended CQ for nothing, and then for all that ibv_poll_cq() tells. */
+static void polled_plain(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_cq_init_attr_ex init = { .cqe = DEPTH };
+	int i;
+
+	ctx = riso_open_device(&fake.device);
+	p->cq = (struct fake_cq *)ibv_create_cq_ex(ctx, &init);
+	assert_int_equal(init.wc_flags, 0);
+	p->qp = make_qp(p, p->cq, 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_READ, i, 2 * CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+		grant(RISO_USER_RX, 2 * cost(CHUNK));
+		drive(p);
+		fake_run(p->qp, UINT32_MAX);
+	}
+	/* Looks for completions before it is held */
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_READ, 2, 2 * CHUNK, IBV_SEND_SIGNALED),
+			 0);
+	for (i = 0; i < 2; i++)
+		expect(p, i, IBV_WC_SUCCESS);
+}
+
+/* The place of one that went is free: who looks up 0, the tag of a receive, finds none. */
+static void nothing_at_0(void **state)
+{
+	static struct riso_map map = RISO_MAP_INIT;
+	uintptr_t key = 16;
+
+	assert_int_equal(riso_map_add(&map, (void *)key, state), 0);
+	do
+		key += 16;
+	while (riso_map_hash(map.table, key));
+	assert_int_equal(riso_map_add(&map, (void *)key, state), 0);
+	assert_ptr_equal(riso_map_find(&map, (void *)key), state);
+	riso_map_del(&map, (void *)key);
+	assert_null(riso_map_find(&map, NULL));
+}
+
 static void extended_cq(void **state)
 {
 	struct prog *p = *state;
@@ -3290,6 +3442,8 @@ int main(void)
 		TEST(refused_later),
 		TEST(refused_event),
 		TEST(refused_midway),
+		TEST(refused_in_error),
+		TEST(refused_or_completed),
 		TEST(slots_bound),
 		TEST(window_bound),
 		TEST(few_hidden),
@@ -3301,6 +3455,7 @@ int main(void)
 		TEST(armed_late),
 		TEST(latency_arms),
 		TEST(latency_arms_no_more),
+		TEST(event_of_another),
 		TEST(events_of_chunks),
 		TEST(grants_spent_exactly),
 		TEST(repriced),
@@ -3330,6 +3485,8 @@ int main(void)
 		TEST_EMPTY(imported),
 		TEST(parent_domain),
 		TEST_EMPTY(extended_cq),
+		TEST_EMPTY(polled_plain),
+		cmocka_unit_test(nothing_at_0),
 		TEST(forked),
 		TEST(forked_inside),
 		TEST(kept_from_cancel),
