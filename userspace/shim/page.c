@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -371,7 +372,19 @@ static void *helper(void *arg)
 	return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* A thread that no other of its processor runs beside, as long as it does not sleep */
+static bool is_real_time(void)
+{
+	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+	return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+/*
+ * Signals are for the program's own threads. One of real-time priority may wait for what
+ * the helper posts without sleeping: the helper is not of its kind, so that the kernel
+ * lets it have a part of the time.
+ */
 static bool start_helper(struct riso_member *m)
 {
 	pthread_attr_t attr;
@@ -383,6 +396,8 @@ static bool start_helper(struct riso_member *m)
 	if (pthread_attr_init(&attr))
 		return false;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (is_real_time())
+		pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_getstacksize(&attr, &size);
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);

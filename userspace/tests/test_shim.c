@@ -107,6 +107,7 @@ static struct {
 	bool run_helper;
 	int begun, ended;	/* of those that run */
 	size_t least_stack;
+	int inherits;		/* the policy of who creates it */
 	int thread_err;
 	struct fake_cq *from;	/* of the next event */
 	void (*at_sleep)(void);	/* where there is none */
@@ -797,6 +798,7 @@ static int fake_create_thread(pthread_t *thread, const pthread_attr_t *attr,
 
 	assert_int_equal(pthread_attr_getdetachstate(attr, &detached), 0);
 	assert_int_equal(detached, PTHREAD_CREATE_DETACHED);
+	assert_int_equal(pthread_attr_getinheritsched(attr, &fake.inherits), 0);
 	if (fake.run_helper) {
 		fake.helper = fn;
 		fake.begun++;
@@ -3233,6 +3235,21 @@ static void helper_waits(void **state)
 	modify(p, IBV_QPS_ERR);
 }
 
+/* Of a thread that would not let it run */
+static void helper_of_real_time(void **state)
+{
+	struct sched_param least = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
+	struct sched_param none = { .sched_priority = 0 };
+	struct prog *p = *state;
+
+	if (sched_setscheduler(0, SCHED_FIFO, &least))
+		skip();
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &none), 0);
+	assert_int_equal(fake.helpers, 1);
+	assert_int_equal(fake.inherits, PTHREAD_EXPLICIT_SCHED);
+}
+
 /* Where a processor is to spare, it looks at the page for a while before it sleeps. */
 static void helper_spins(void **state)
 {
@@ -3496,6 +3513,7 @@ int main(void)
 		TEST(helper_ends),
 		TEST(helper_waits),
 		TEST(helper_each),
+		TEST(helper_of_real_time),
 		TEST_EMPTY(helper_spins),
 		TEST_EMPTY(spin_wrong),
 		TEST(asks_again),
