@@ -748,7 +748,8 @@ static bool refused(struct riso_flow *f, int err)
 	if (f->full && used_slots(f))
 		return false;
 	/* One that has failed already completes. */
-	if (rec->seq >= f->fresh && !f->sq.cur.done && !rec->refused) {
+	if (rec->seq >= f->fresh && rec->seq <= f->fresh_last && !f->sq.cur.done &&
+	    !rec->refused) {
 		f->refused = err;
 		return false;
 	}
@@ -894,16 +895,19 @@ void riso_queue_drive(struct riso_member *m)
  * riso_queue_publish - post what was staged
  * @f: the flow; its member is locked
  * @num: how many records were staged
+ * @whole: these are posted all or none, as one that is not the first is refused too late
+ *	for that, and completes with an error
  *
  * Return: 0, or the provider's error for a record of these; it and those behind it
  * are not posted, and riso_flow.accepted tells which one it was.
  */
-int riso_queue_publish(struct riso_flow *f, uint32_t num)
+int riso_queue_publish(struct riso_flow *f, uint32_t num, bool whole)
 {
 	struct riso_member *m = f->ctx->m;
 	int err;
 
 	f->fresh = f->accepted;
+	f->fresh_last = whole ? f->fresh : UINT64_MAX;
 	add_staged(f, num, riso_sys.now());
 	riso_queue_drive(m);
 	if (riso_queue_len(f) && !f->refused && f->sq.signaled) {
@@ -963,7 +967,7 @@ int riso_queue_post(struct riso_flow *f, struct ibv_send_wr *wr,
 			num++;
 		}
 		before = f->accepted;
-		ret = riso_queue_publish(f, num);
+		ret = riso_queue_publish(f, num, false);
 		if (ret) {
 			for (; before != f->accepted; before++)
 				first = first->next;

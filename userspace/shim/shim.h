@@ -415,6 +415,7 @@ struct riso_build {
  * @accepted: work requests of the program so far
  * @finished: of those, the ones whose completion it has seen
  * @fresh: number of the first one that can still be refused to its caller
+ * @fresh_last: number of the last one that can
  * @full: what goes next waits for room, not for a grant
  * @refused: error of the provider for the record at the head
  * @progress_ns: when something was posted last
@@ -451,6 +452,7 @@ struct riso_flow {
 	uint64_t accepted;
 	uint64_t finished;
 	uint64_t fresh;
+	uint64_t fresh_last;
 	bool full;
 	int refused;
 	uint64_t progress_ns;
@@ -503,7 +505,7 @@ int riso_queue_copy(struct riso_flow *f, struct riso_rec *rec,
 void riso_queue_inline(struct riso_rec *rec);
 int riso_queue_inline_add(const struct riso_flow *f, struct riso_rec *rec,
 			  const void *data, size_t len);
-int riso_queue_publish(struct riso_flow *f, uint32_t num);
+int riso_queue_publish(struct riso_flow *f, uint32_t num, bool whole);
 void riso_queue_drop(struct riso_flow *f);
 void riso_queue_pass(struct riso_flow *f);
 void riso_queue_drive(struct riso_member *m);

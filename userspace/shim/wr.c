@@ -53,7 +53,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	err = f->build.err;
 	if (!err) {
 		riso_lock(&m->lock);
-		err = riso_queue_publish(f, f->build.num);
+		err = riso_queue_publish(f, f->build.num, true);
 		riso_member_unlock(m);
 	}
 unlock:

@@ -2718,6 +2718,42 @@ static void builders(void **state)
 	p->qp = plain;
 }
 
+static void build_two(struct ibv_qp_ex *ex)
+{
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ex->wr_id = 1;
+	ibv_wr_send(ex);
+	ex->wr_id = 2;
+	ibv_wr_send(ex);
+}
+
+/* One that is refused: with the first all are, behind it the others are out. */
+static void builders_refused(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *qp = make_qp_ex(p);
+	struct fake_qp *plain = p->qp;
+
+	p->qp = qp;
+	grant(RISO_USER_TX, MB);
+	qp->refuse = EINVAL;
+	build_two(&qp->ex);
+	assert_int_equal(ibv_wr_complete(&qp->ex), EINVAL);
+	expect_none(p);
+	assert_false(qp->err);
+	qp->refuse_from = 1;
+	build_two(&qp->ex);
+	assert_int_equal(ibv_wr_complete(&qp->ex), 0);
+	assert_int_equal(qp->posted, 1);
+	fake_run(qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_SUCCESS);
+	expect(p, 2, IBV_WC_LOC_QP_OP_ERR);
+	expect_none(p);
+	riso_destroy_qp(&qp->ex.qp_base);
+	p->qp = plain;
+}
+
 static void build_keys(struct ibv_qp_ex *ex, struct ibv_mw *mw)
 {
 	struct ibv_mw_bind_info info = { .addr = 4711 };
@@ -3498,6 +3534,7 @@ int main(void)
 		TEST_EMPTY(limits),
 		TEST_EMPTY(no_kernel),
 		TEST(builders),
+		TEST(builders_refused),
 		TEST(builders_keys),
 		TEST_EMPTY(imported),
 		TEST(parent_domain),
