@@ -4,9 +4,9 @@
  *
  * Owns the open files, their pages and who may use them. A file belongs to the process
  * that opened it (its number and mm): others that got hold of it, by fork or through a
- * socket, may do nothing but close it. It is attached to one device, once; the process is then a
- * group like that of a kernel ULP (grant.c, arbiter.c). An open file holds a reference
- * to the module.
+ * socket, may do nothing but close it. It is attached to one device, once; the process
+ * is then a group like that of a kernel ULP (grant.c, arbiter.c). An open file holds a
+ * reference to the module.
  *
  * &file_state.lock serialises the calls that attach and register, is outside of
  * &riso_dev.mutex, and is not held while a process waits. files_lock protects the

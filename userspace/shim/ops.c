@@ -681,7 +681,6 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context,
 {
 	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
 	struct riso_ctx *ctx = find_ctx(context);
-
 	bool builders = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	/* What is newer, such as an atomic write, cannot be told to post_send. */
