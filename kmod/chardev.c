@@ -23,6 +23,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/nsproxy.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -217,6 +218,49 @@ static int chardev_mmap(struct file *file, struct vm_area_struct *vma)
 	return vm_insert_page(vma, vma->vm_start, fs->page[vma->vm_pgoff]);
 }
 
+/* The device of that name, as far as the caller's network namespace has it. */
+static struct riso_dev *find_dev(const char *name, size_t size)
+{
+	struct riso_dev *rd;
+
+	if (strnlen(name, size) == size)
+		return ERR_PTR(-EINVAL);
+	rd = riso_dev_get_by_name(name);
+	if (!rd)
+		return ERR_PTR(-ENODEV);
+	if (rdma_dev_access_netns(rd->ibdev, current->nsproxy->net_ns))
+		return rd;
+	riso_dev_put(rd);
+	return ERR_PTR(-ENODEV);
+}
+
+static int report(const struct file_state *fs, const void __user *arg)
+{
+	struct riso_ioc_report r;
+	struct riso_dev *rd;
+	int err;
+
+	if (copy_from_user(&r, arg, sizeof(r)))
+		return -EFAULT;
+	switch (r.reason) {
+	case RISO_REASON_NONE:
+	case RISO_REASON_NO_CQ_ROOM:
+	case RISO_REASON_MEMORY:
+	case RISO_REASON_UNKNOWN_OPCODE:
+	case RISO_REASON_NO_THREAD:
+	case RISO_REASON_SHIM_LIMIT:
+		break;
+	default:
+		return -EINVAL;
+	}
+	rd = find_dev(r.dev, sizeof(r.dev));
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+	err = riso_flow_report(rd, r.qpn, fs->pid, r.reason);
+	riso_dev_put(rd);
+	return err;
+}
+
 static int attach(struct file_state *fs, const void __user *arg)
 {
 	struct riso_user *u = &fs->user;
@@ -233,13 +277,15 @@ static int attach(struct file_state *fs, const void __user *arg)
 		return -EFAULT;
 	if (a.version != RISO_USER_VERSION)
 		return -EPROTONOSUPPORT;
-	if (a.pad || strnlen(a.dev, sizeof(a.dev)) == sizeof(a.dev))
-		return -EINVAL;
 	if (fs->attached)
 		return -EBUSY;
-	rd = riso_dev_get_by_name(a.dev);
-	if (!rd)
-		return -ENODEV;
+	rd = find_dev(a.dev, sizeof(a.dev));
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+	/* A place is for who can post, and taking one says that all can be governed. */
+	err = riso_flow_report(rd, a.qpn, fs->pid, RISO_REASON_NONE);
+	if (err)
+		goto err_dev;
 	get_task_comm(who.comm, current->group_leader);
 	timens_add_monotonic(&offset);
 	u->offset_ns = timespec64_to_ns(&offset);
@@ -258,6 +304,8 @@ static int attach(struct file_state *fs, const void __user *arg)
 	return 0;
 
 err_group:
+	if (err == -EUSERS || err == -EDQUOT)
+		riso_flow_report(rd, a.qpn, fs->pid, RISO_REASON_NO_PLACE);
 	riso_flow_group_put(rd, u->group);
 err_dev:
 	riso_dev_put(rd);
@@ -340,6 +388,8 @@ static long chardev_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	mutex_lock(&fs->lock);
 	if (cmd == RISO_IOC_ATTACH)
 		err = attach(fs, ptr);
+	else if (cmd == RISO_IOC_REPORT)
+		err = report(fs, ptr);
 	else if (cmd != RISO_IOC_REGISTER && cmd != RISO_IOC_WAIT)
 		err = -ENOTTY;
 	else if (!fs->attached)

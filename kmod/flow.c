@@ -147,6 +147,8 @@ static enum riso_reason reason(const struct riso_flow *f)
 {
 	if (is_reference(f))
 		return RISO_REASON_REFERENCE;
+	if (f->report != RISO_REASON_NONE && !f->shim)
+		return f->report;
 	if (f->unfit != RISO_REASON_NONE && !f->shim)
 		return f->unfit;
 	if (f->class == RISO_CLASS_LATENCY)
@@ -728,6 +730,41 @@ void riso_flow_tell_faults(struct riso_dev *rd)
 	mutex_unlock(&rd->mutex);
 }
 
+/* The flow of a QP that a process may post under grants for; mutex held. */
+static struct riso_flow *find_owned(struct riso_dev *rd, u32 qpn, pid_t pid)
+{
+	struct riso_flow *f = rd->buried ? NULL : xa_load(&rd->qpns, qpn);
+
+	if (!f || f->unfit != RISO_REASON_USER_QP || f->who.pid != pid)
+		return NULL;
+	return f;
+}
+
+/**
+ * riso_flow_report - show why a process does not govern a QP of its own
+ * @rd: the device
+ * @qpn: number of the QP
+ * @pid: the process
+ * @reason: why, or RISO_REASON_NONE for a QP that nothing keeps it from governing
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOENT if the process has no such QP.
+ */
+int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
+		     enum riso_reason reason)
+{
+	struct riso_flow *f;
+
+	mutex_lock(&rd->mutex);
+	f = find_owned(rd, qpn, pid);
+	if (f && f->report != reason) {
+		f->report = reason;
+		update(f);
+	}
+	mutex_unlock(&rd->mutex);
+	return f ? 0 : -ENOENT;
+}
+
 /**
  * riso_flow_register - a process posts for a QP under grants
  * @rd: the device
@@ -747,8 +784,8 @@ int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
 	int err = 0;
 
 	mutex_lock(&rd->mutex);
-	f = rd->buried ? NULL : xa_load(&rd->qpns, qpn);
-	if (!f || f->unfit != RISO_REASON_USER_QP || f->who.pid != pid) {
+	f = find_owned(rd, qpn, pid);
+	if (!f) {
 		err = -ENOENT;
 		goto unlock;
 	}
@@ -758,6 +795,7 @@ int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
 		goto unlock;
 	}
 	set_shim(f, true);
+	f->report = RISO_REASON_NONE;
 	f->wishes = wishes;
 	f->wish = *class;
 	update(f);

@@ -40,6 +40,7 @@ enum riso_flow_mode {
  * @max_sge: elements of a work request, at most
  * @max_inline: inline bytes of a work request, at most
  * @unfit: why it can never be managed
+ * @report: why its process does not govern it, as that says
  * @signal_all: all its work requests are signaled
  * @shim: its process posts for it under grants
  * @wish: class that its process would like, if @wishes
@@ -104,7 +105,7 @@ enum riso_flow_mode {
  *
  * @qp, @rd, @qpn and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects all from @mode on; @mode is also read without it.
- * &riso_dev.mutex protects shim, wish, class, rule, group, what was told, @seen,
+ * &riso_dev.mutex protects report, shim, wish, class, rule, group, what was told, @seen,
  * @watch and the life of the flow.
  */
 struct riso_flow {
@@ -118,6 +119,7 @@ struct riso_flow {
 	u32 max_sge;
 	u32 max_inline;
 	enum riso_reason unfit;
+	enum riso_reason report;
 	bool signal_all;
 	bool shim;
 	enum riso_class wish;
@@ -272,6 +274,8 @@ struct riso_group *riso_flow_group_get(struct riso_dev *rd,
 void riso_flow_group_put(struct riso_dev *rd, struct riso_group *g);
 void riso_flow_tell_faults(struct riso_dev *rd);
 void riso_flow_count_groups(struct riso_dev *rd, u32 *groups);
+int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
+		     enum riso_reason reason);
 int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
 		       enum riso_class *class, bool wishes);
 void riso_flow_unregister_all(struct riso_dev *rd, pid_t pid);

@@ -55,10 +55,13 @@ static const struct name_value reason_values[] = {
 	{ "disabled", "the device is not enabled" },
 	{ "unknown-opcode", "it posted an operation that is not known" },
 	{ "reference", "the agent measures with it, it is counted nowhere" },
+	{ "no-place", "its user, its control group or the device has too many programs" },
+	{ "no-thread", "its program could not start the thread that the verbs shim needs" },
+	{ "shim-limit", "the verbs shim cannot govern it with this provider" },
 };
 
 const struct name_enum name_reason = {
-	reason_values, 17,
+	reason_values, 20,
 };
 
 static const struct name_value switch_values[] = {

@@ -87,6 +87,11 @@ enum riso_class {
  * @RISO_REASON_DISABLED: the device is not enabled
  * @RISO_REASON_UNKNOWN_OPCODE: it posted an operation that is not known
  * @RISO_REASON_REFERENCE: the agent measures with it, it is counted nowhere
+ * @RISO_REASON_NO_PLACE: its user, its control group or the device has too
+ *   many programs
+ * @RISO_REASON_NO_THREAD: its program could not start the thread that the
+ *   verbs shim needs
+ * @RISO_REASON_SHIM_LIMIT: the verbs shim cannot govern it with this provider
  */
 enum riso_reason {
 	RISO_REASON_NONE,
@@ -106,6 +111,9 @@ enum riso_reason {
 	RISO_REASON_DISABLED,
 	RISO_REASON_UNKNOWN_OPCODE,
 	RISO_REASON_REFERENCE,
+	RISO_REASON_NO_PLACE,
+	RISO_REASON_NO_THREAD,
+	RISO_REASON_SHIM_LIMIT,
 };
 
 /**

@@ -145,16 +145,20 @@ struct riso_upage {
 /**
  * struct riso_ioc_attach - take part in a device
  * @version: RISO_USER_VERSION
- * @pad: 0
+ * @qpn: number of a queue pair of the process on the device, a reliable connection
  * @dev: name of the RDMA device
  *
- * Once for each file, before anything else. Errors: EPROTONOSUPPORT for another
- * version; ENODEV when there is no such device; EBUSY when this process has it with
- * another file, or the file has one; EUSERS when too many processes have it.
+ * Once for each file. Grants are given only while a registered queue pair is in RTS.
+ * Errors: EPROTONOSUPPORT for another version; ENODEV when the network namespace of
+ * the caller has no such device; ENOENT when the process has no such queue pair;
+ * EBUSY when the process has the device with another file, or the file has one;
+ * EDQUOT when the user or the control group of the process has too many processes on
+ * the device; EUSERS when the device has too many. After the last two, flow dumps give
+ * RISO_REASON_NO_PLACE for the queue pair.
  */
 struct riso_ioc_attach {
 	__u32 version;
-	__u32 pad;
+	__u32 qpn;
 	char dev[64];
 };
 
@@ -197,8 +201,27 @@ struct riso_ioc_wait {
 
 #define RISO_IOC_WAIT		_IOW(RISO_IOC_MAGIC, 2, struct riso_ioc_wait)
 
-/* All: EPERM from another process than the one that opened the file; ENOTCONN before
- * ATTACH; ENODEV when the device is gone.
+/**
+ * struct riso_ioc_report - say why the process does not govern a queue pair
+ * @qpn: number of a queue pair of the process on the device
+ * @reason: RISO_REASON_NONE to take a report back, or one of RISO_REASON_NO_CQ_ROOM,
+ *	RISO_REASON_MEMORY, RISO_REASON_UNKNOWN_OPCODE, RISO_REASON_NO_THREAD and
+ *	RISO_REASON_SHIM_LIMIT
+ * @dev: name of the RDMA device
+ *
+ * Needs no ATTACH. Flow dumps show @reason until the queue pair is registered. Errors:
+ * ENODEV and ENOENT as for ATTACH; EINVAL for another reason.
+ */
+struct riso_ioc_report {
+	__u32 qpn;
+	__u32 reason;
+	char dev[64];
+};
+
+#define RISO_IOC_REPORT		_IOW(RISO_IOC_MAGIC, 3, struct riso_ioc_report)
+
+/* All: EPERM from another process than the one that opened the file. REGISTER and WAIT:
+ * ENOTCONN before ATTACH; ENODEV when the device is gone.
  */
 
 #endif /* _UAPI_LINUX_RDMA_ISOLATE_USER_H */
