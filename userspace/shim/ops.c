@@ -26,7 +26,7 @@ struct riso_map riso_flows = RISO_MAP_INIT;
 struct riso_map riso_cqs = RISO_MAP_INIT;
 struct riso_real riso_real;
 
-/* Serialises who asks for a class: the last answer is the one in force. */
+/* Serialises who asks the kernel: the last answer is the one in force. */
 pthread_mutex_t riso_class_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Serialises what changes the size of a CQ. */
 pthread_mutex_t riso_size_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -443,6 +443,7 @@ static int ask(struct riso_flow *f, uint32_t wish)
 	if (err)
 		return err;
 	riso_lock(&m->lock);
+	f->alone = false;
 	f->class_id = class_id;
 	riso_queue_pass(f);
 	if (m->held)
@@ -451,8 +452,40 @@ static int ask(struct riso_flow *f, uint32_t wish)
 	return 0;
 }
 
+/* Take part in the device, and ask for the class that the flow would like. Locked. */
+static int join(struct riso_flow *f)
+{
+	struct riso_member *m = f->ctx->m;
+	uint32_t classes;
+	int err;
+
+	err = riso_member_attach(m, f->qp->qp_num);
+	classes = __atomic_load_n(&m->kpage->classes, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
+	if (err)
+		return err;
+	err = ask(f, f->class_wish);
+	if (err != EPERM || f->class_wish == RISO_CLASS_BY_RULE)
+		return err;
+	riso_debug("%s: no rule lets this program choose its class", m->name);
+	return ask(f, RISO_CLASS_BY_RULE);
+}
+
+/* The kernel knows why it has no place for a process. */
+static void report_refused(struct riso_flow *f, int err)
+{
+	struct riso_member *m = f->ctx->m;
+
+	riso_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
+		   strerror(err));
+	if (err == EUSERS || err == EDQUOT)
+		return;
+	riso_member_report(m, f->qp->qp_num, err == ENOMEM ? RISO_REASON_MEMORY :
+			   RISO_REASON_SHIM_LIMIT);
+}
+
 /**
- * riso_flow_ask - ask for the class of a flow
+ * riso_flow_ask - have a flow governed, in a class
  * @f: the flow; nothing is locked
  *
  * A wish that no rule allows is kept: another rule may.
@@ -460,22 +493,15 @@ static int ask(struct riso_flow *f, uint32_t wish)
 void riso_flow_ask(struct riso_flow *f)
 {
 	struct riso_member *m = f->ctx->m;
-	uint32_t classes = __atomic_load_n(&m->kpage->classes, __ATOMIC_ACQUIRE);
 	int err;
 
 	riso_lock(&riso_class_lock);
-	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
-	err = ask(f, f->class_wish);
-	if (err == EPERM && f->class_wish != RISO_CLASS_BY_RULE) {
-		riso_debug("%s: no rule lets this program choose its class",
-			   m->name);
-		err = ask(f, RISO_CLASS_BY_RULE);
-	}
+	err = join(f);
+	if (err)
+		report_refused(f, err);
 	riso_unlock(&riso_class_lock);
 	if (!err)
 		return;
-	riso_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
-		   strerror(err));
 	riso_lock(&m->lock);
 	f->alone = true;
 	riso_queue_pass(f);
@@ -517,7 +543,8 @@ int riso_over_target(struct ibv_qp *qp)
 	struct riso_flow *f = riso_map_find(&riso_flows, qp);
 
 	return f && !f->alone &&
-	       __atomic_load_n(&f->ctx->m->kpage->over_target, __ATOMIC_RELAXED);
+	       __atomic_load_n(&riso_member_kpage(f->ctx->m)->over_target,
+			       __ATOMIC_RELAXED);
 }
 
 /*
@@ -1064,7 +1091,7 @@ void riso_flows_forked(void)
 		if (t->entry[i].key <= RISO_MAP_REMOVED)
 			continue;
 		f->alone = true;
-		f->classes = 0;
+		f->classes = f->ctx->m->kpage->classes;
 		riso_queue_drop(f);
 		riso_queue_pass(f);
 	}

@@ -2,8 +2,10 @@
 /*
  * This process on its devices: the file, its two pages, and the helper threads.
  *
- * A member is the process on one device, however often the program opens that. While
- * something is held, the program's own calls post what may be posted; the helper does
+ * A member is the process on one device, however often the program opens that. It takes
+ * part from the first queue pair on that can be governed; until then, and if the kernel
+ * refuses it, it looks at empty pages and all its flows go straight to the provider.
+ * While something is held, the program's own calls post what may be posted; the helper does
  * it when there are none. Each member has one, created when something has to wait and
  * asleep while nothing does. It ends when nothing has for a while: a process whose other
  * threads are all gone ends by itself, whether it has closed its devices or not.
@@ -80,8 +82,11 @@ static struct {
 static __thread unsigned int inside;
 static __thread int cancel_state;
 
-/* The pages of a child. */
-static struct riso_kpage no_kpage;
+/*
+ * The pages of a member that does not take part. No kernel's page has these classes, so
+ * that flows are asked for once it does.
+ */
+static struct riso_kpage no_kpage = { .classes = UINT32_MAX };
 static struct riso_upage no_upage;
 
 /**
@@ -130,7 +135,7 @@ void riso_debug(const char *fmt, ...)
  */
 bool riso_member_open(const struct riso_member *m)
 {
-	return __atomic_load_n(&m->kpage->mode, __ATOMIC_RELAXED) !=
+	return __atomic_load_n(&riso_member_kpage(m)->mode, __ATOMIC_RELAXED) !=
 		       RISO_USER_PACED ||
 	       __atomic_load_n(&m->gone, __ATOMIC_RELAXED) ||
 	       __atomic_load_n(&m->failed, __ATOMIC_RELAXED);
@@ -200,6 +205,8 @@ void riso_member_publish(struct riso_member *m)
 {
 	int dir;
 
+	if (!m->attached)
+		return;
 	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
 		const struct riso_book *book = &m->book[dir];
 		struct riso_udir *u = &m->upage->dir[dir];
@@ -326,11 +333,12 @@ static void free_member(struct riso_member *m)
 	long page = sysconf(_SC_PAGESIZE);
 
 	TAILQ_REMOVE(&members.list, m, list);
-	if (m->kpage != &no_kpage) {
+	if (m->attached) {
 		riso_sys.munmap((void *)m->kpage, page);
 		riso_sys.munmap(m->upage, page);
-		riso_sys.close(m->fd);
 	}
+	if (m->fd >= 0)
+		riso_sys.close(m->fd);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
@@ -534,9 +542,11 @@ static void in_child(void)
 	if (inside)
 		return;
 	TAILQ_FOREACH(m, &members.list, list) {
-		riso_sys.close(m->fd);
+		if (m->fd >= 0)
+			riso_sys.close(m->fd);
 		m->fd = -1;
 		m->gone = true;
+		m->attached = false;
 		m->kpage = &no_kpage;
 		m->upage = &no_upage;
 		/* The child may open the device anew. */
@@ -550,41 +560,93 @@ static void in_child(void)
 	unlock_all();
 }
 
-/* Attach to the device and map the pages; NULL, or what went wrong. */
-static const char *attach(struct riso_member *m)
+/* Map the pages of an attached file. */
+static int map_pages(struct riso_member *m)
 {
-	struct riso_ioc_attach a = { .version = RISO_USER_VERSION };
 	long page = sysconf(_SC_PAGESIZE);
-	const char *err = "attach";
-	void *k, *u;
+	struct riso_kpage *k;
+	void *u;
+	int err;
 
-	m->fd = riso_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
-	if (m->fd < 0)
-		return "open " RISO_USER_FILE;
-	memcpy(a.dev, m->name, sizeof(a.dev));
-	if (riso_sys.ioctl(m->fd, RISO_IOC_ATTACH, &a))
-		goto close_file;
-	err = "mmap";
 	k = riso_sys.mmap(NULL, page, PROT_READ, MAP_SHARED, m->fd,
 			  RISO_USER_KPAGE * page);
 	if (k == MAP_FAILED)
-		goto close_file;
+		return errno;
 	u = riso_sys.mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd,
 			  RISO_USER_UPAGE * page);
+	err = errno;
 	if (u == MAP_FAILED)
 		goto unmap_kpage;
-	m->kpage = k;
+	err = EPROTONOSUPPORT;
+	if (k->version != RISO_USER_VERSION)
+		goto unmap_upage;
+	riso_lock(&m->lock);
 	m->upage = u;
-	if (m->kpage->version == RISO_USER_VERSION)
-		return NULL;
-	errno = EPROTONOSUPPORT;
-	err = "version";
+	m->attached = true;
+	/* Pairs with the load of riso_member_kpage(). */
+	__atomic_store_n(&m->kpage, k, __ATOMIC_RELEASE);
+	riso_unlock(&m->lock);
+	return 0;
+
+unmap_upage:
 	riso_sys.munmap(u, page);
 unmap_kpage:
 	riso_sys.munmap(k, page);
-close_file:
-	riso_sys.close(m->fd);
 	return err;
+}
+
+static int open_file(struct riso_member *m)
+{
+	if (m->fd < 0)
+		m->fd = riso_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
+	return m->fd < 0 ? errno : 0;
+}
+
+/**
+ * riso_member_attach - take part in the device
+ * @m: the member, not locked; riso_class_lock is held
+ * @qpn: number of a queue pair of this process on it
+ *
+ * Return: 0, also if it takes part already; or an error.
+ */
+int riso_member_attach(struct riso_member *m, uint32_t qpn)
+{
+	struct riso_ioc_attach a = { .version = RISO_USER_VERSION, .qpn = qpn };
+	int err;
+
+	if (m->attached)
+		return 0;
+	if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED))
+		return ENODEV;
+	err = open_file(m);
+	if (err)
+		return err;
+	memcpy(a.dev, m->name, sizeof(a.dev));
+	if (riso_sys.ioctl(m->fd, RISO_IOC_ATTACH, &a))
+		return errno;
+	err = map_pages(m);
+	if (err) {
+		/* It cannot be attached for a second time. */
+		riso_sys.close(m->fd);
+		m->fd = -1;
+	}
+	return err;
+}
+
+/**
+ * riso_member_report - tell the kernel why a queue pair is not governed
+ * @m: the member, not locked; riso_class_lock is held
+ * @qpn: number of the queue pair
+ * @reason: why
+ */
+void riso_member_report(struct riso_member *m, uint32_t qpn, uint32_t reason)
+{
+	struct riso_ioc_report r = { .qpn = qpn, .reason = reason };
+
+	if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED) || open_file(m))
+		return;
+	memcpy(r.dev, m->name, sizeof(r.dev));
+	riso_sys.ioctl(m->fd, RISO_IOC_REPORT, &r);
 }
 
 /* RDMA_ISOLATE_SPIN_US, in nanoseconds */
@@ -604,24 +666,38 @@ static uint64_t wanted_spin(void)
 	return 0;
 }
 
+/* Is there a kernel module, and may this program ask it? */
+static bool has_file(const char *name)
+{
+	int fd = riso_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0) {
+		riso_sys.close(fd);
+		return true;
+	}
+	/* There may be fewer open files when there is a queue pair. */
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		return true;
+	if (!members.told)
+		riso_debug("%s: not shared: open " RISO_USER_FILE ": %s", name,
+			   strerror(errno));
+	members.told = true;
+	return false;
+}
+
 static struct riso_member *new_member(const char *name)
 {
 	struct riso_member *m;
-	const char *what;
 
+	if (!has_file(name))
+		return NULL;
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
 	snprintf(m->name, sizeof(m->name), "%s", name);
-	what = attach(m);
-	if (what) {
-		if (!members.told)
-			riso_debug("%s: not shared: %s: %s", name, what,
-				   strerror(errno));
-		members.told = true;
-		free(m);
-		return NULL;
-	}
+	m->fd = -1;
+	m->kpage = &no_kpage;
+	m->upage = &no_upage;
 	pthread_mutex_init(&m->lock, NULL);
 	init_wake(m);
 	m->spin_ns = wanted_spin();
@@ -632,7 +708,7 @@ static struct riso_member *new_member(const char *name)
 }
 
 /**
- * riso_member_get - take part in a device
+ * riso_member_get - this process on a device that it may take part in
  * @name: of the device
  *
  * Return: the member, to be given to riso_member_put(); or NULL.
@@ -661,7 +737,7 @@ unlock:
 }
 
 /**
- * riso_member_put - take part no longer
+ * riso_member_put - take part no longer in a device that is closed
  * @m: the member
  */
 void riso_member_put(struct riso_member *m)

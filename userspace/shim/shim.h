@@ -7,7 +7,7 @@
  *
  *	riso_flow.build		from ibv_wr_start() to ibv_wr_complete() or _abort()
  *	riso_cq.session		from ibv_start_poll() to ibv_end_poll()
- *	riso_class_lock		what class the kernel is asked for, until that is in force
+ *	riso_class_lock		what the kernel is asked for, until that is in force
  *	riso_size_lock		the sizes of CQs
  *	members.lock		page.c: the list of members, and their helper threads
  *	riso_member.lock	a member with its flows, records, slots and CQs
@@ -120,11 +120,12 @@ struct riso_book {
  * @started: there is a helper; likewise
  * @failed: there cannot be one, nothing has to wait; read without the lock
  * @name: of the device
- * @fd: the open file, -1 in a child
+ * @fd: the open file, -1 if there is none; under riso_class_lock
+ * @attached: the process takes part; changes under riso_class_lock, too
  * @gone: nothing has to wait any more; read without the lock
  * @spin_ns: how long the helper looks at the page before it sleeps
- * @kpage: the kernel's page
- * @upage: the page for the kernel
+ * @kpage: the kernel's page, or an empty one; read without the lock
+ * @upage: the page for the kernel, or an empty one
  * @book: by direction
  * @slice: debt of sparse work requests
  * @held: records held; read without the lock
@@ -147,6 +148,7 @@ struct riso_member {
 	bool failed;
 	char name[64];
 	int fd;
+	bool attached;
 	bool gone;
 	uint64_t spin_ns;
 	const struct riso_kpage *kpage;
@@ -399,7 +401,7 @@ struct riso_build {
  * @pass: calls go straight to the provider; read without the lock
  * @sig_all: the program wants a completion of everything
  * @tagged: counted in &riso_cq.tagged
- * @alone: the kernel does not know the queue pair
+ * @alone: the kernel does not govern the queue pair
  * @class_wish: what the program asks for, whether it is allowed or not, or
  *	RISO_CLASS_BY_RULE; under riso_class_lock
  * @class_id: the class in force
@@ -547,6 +549,8 @@ void riso_enter(void);
 void riso_leave(void);
 struct riso_member *riso_member_get(const char *name);
 void riso_member_put(struct riso_member *m);
+int riso_member_attach(struct riso_member *m, uint32_t qpn);
+void riso_member_report(struct riso_member *m, uint32_t qpn, uint32_t reason);
 int riso_member_register(struct riso_member *m, uint32_t qpn, uint32_t *class_id);
 void riso_member_take(struct riso_member *m, uint64_t now);
 void riso_member_publish(struct riso_member *m);
@@ -615,6 +619,18 @@ static inline void riso_comp_shown(struct riso_cq *c)
 }
 
 /**
+ * riso_member_kpage - the kernel's page, for who has not locked the member
+ * @m: the member
+ *
+ * Return: the page.
+ */
+static inline const struct riso_kpage *
+riso_member_kpage(const struct riso_member *m)
+{
+	return __atomic_load_n(&m->kpage, __ATOMIC_ACQUIRE);
+}
+
+/**
  * riso_flow_fresh - is the class that is known the present one?
  * @f: the flow
  *
@@ -622,7 +638,8 @@ static inline void riso_comp_shown(struct riso_cq *c)
  */
 static inline bool riso_flow_fresh(const struct riso_flow *f)
 {
-	return __atomic_load_n(&f->ctx->m->kpage->classes, __ATOMIC_RELAXED) ==
+	return __atomic_load_n(&riso_member_kpage(f->ctx->m)->classes,
+			       __ATOMIC_RELAXED) ==
 	       __atomic_load_n(&f->classes, __ATOMIC_RELAXED);
 }
 

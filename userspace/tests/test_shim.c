@@ -97,8 +97,10 @@ static struct {
 	};
 	uint32_t class_id;
 	uint32_t wish;		/* what was asked for last */
-	int open_err, attach_err, register_err;
-	int opened, closed, waits;
+	int open_err, attach_err, map_err, register_err;
+	int opened, closed, waits, attached;
+	uint32_t reported;	/* queue pair and reason of the last report */
+	uint32_t reason;
 	uint64_t granted[RISO_USER_DIRS];
 	uint32_t timeout;	/* of the last wait that had one */
 	void *(*helper)(void *arg);
@@ -710,6 +712,8 @@ static int fake_open(const char *path, int flags, ...)
 
 static int fake_ioctl(int fd, unsigned long request, ...)
 {
+	const struct riso_ioc_attach *attach;
+	const struct riso_ioc_report *report;
 	const struct riso_ioc_wait *w;
 	struct riso_ioc_register *reg;
 	va_list ap;
@@ -722,7 +726,18 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 	errno = 0;
 	switch (request) {
 	case RISO_IOC_ATTACH:
+		attach = arg;
+		assert_int_equal(attach->version, RISO_USER_VERSION);
+		assert_string_equal(attach->dev, fake.device.name);
+		assert_int_equal(attach->qpn, fake.next_qpn - 1);
 		errno = fake.attach_err;
+		fake.attached += !errno;
+		break;
+	case RISO_IOC_REPORT:
+		report = arg;
+		assert_string_equal(report->dev, fake.device.name);
+		fake.reported = report->qpn;
+		fake.reason = report->reason;
 		break;
 	case RISO_IOC_REGISTER:
 		reg = arg;
@@ -759,6 +774,10 @@ static void *fake_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		assert_int_equal(prot, PROT_READ | PROT_WRITE);
 	else
 		assert_int_equal(prot, PROT_READ);
+	if (fake.map_err) {
+		errno = fake.map_err;
+		return MAP_FAILED;
+	}
 	return off ? (void *)&fake.u : (void *)&fake.k;
 }
 
@@ -931,7 +950,10 @@ static void reset_fake(void)
 	fake.class_id = RISO_CLASS_BANDWIDTH;
 	fake.open_err = 0;
 	fake.attach_err = 0;
+	fake.map_err = 0;
 	fake.register_err = 0;
+	fake.attached = 0;
+	fake.reported = 0;
 	fake.run_helper = false;
 	fake.at_call = NULL;
 	fake.thread_err = 0;
@@ -2595,18 +2617,16 @@ static void limits(void **state)
 		riso_destroy_qp(&qp[i]->ex.qp_base);
 }
 
+/* As if there were no shim */
 static void no_kernel(void **state)
 {
-	static const int errors[] = { ENOENT, EBUSY, EPROTONOSUPPORT };
 	struct prog *p = *state;
 	uint32_t i;
 
-	for (i = 0; i < 5; i++) {
-		if (i == 4)
+	for (i = 0; i < 2; i++) {
+		if (i)
 			setenv("MLX5_SINGLE_THREADED", "1", 1);
-		fake.open_err = i == 0 ? errors[0] : 0;
-		fake.attach_err = i && i < 3 ? errors[i] : 0;
-		fake.k.version = i == 3 ? RISO_USER_VERSION + 1 : RISO_USER_VERSION;
+		fake.open_err = i ? 0 : ENOENT;
 		ctx = riso_open_device(&fake.device);
 		assert_ptr_equal(ctx->ops.post_send, fake_post_send);
 		assert_ptr_equal(ctx->ops.poll_cq, fake_poll_cq);
@@ -2624,6 +2644,105 @@ static void no_kernel(void **state)
 		ctx = NULL;
 	}
 	unsetenv("MLX5_SINGLE_THREADED");
+}
+
+static void expect_straight(struct prog *p, struct fake_qp *qp, uint64_t wr_id)
+{
+	uint32_t posted = qp->posted;
+	struct ibv_wc wc;
+
+	assert_int_equal(post(qp, IBV_WR_RDMA_WRITE, wr_id, 2 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(qp->posted, posted + 1);
+	assert_int_equal(qp->sq[posted].wr.wr_id, wr_id);
+	fake_run(qp, 1);
+	assert_int_equal(poll_one(p, &wc), 1);
+	assert_int_equal(wc.wr_id, wr_id);
+}
+
+/* A device is attached with the first queue pair that can be governed, and only then. */
+static void attached_late(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other;
+
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(2 * DEPTH);
+	assert_int_equal(fake.opened, fake.closed);
+	assert_int_equal(fake.attached, 0);
+	p->qp = make_qp(p, p->cq, 0);
+	other = make_qp(p, p->cq, 0);
+	assert_int_equal(fake.opened, fake.closed + 1);
+	assert_int_equal(fake.attached, 1);
+	assert_int_equal(fake.reported, 0);
+	riso_destroy_qp(&other->ex.qp_base);
+}
+
+/* Who is refused goes straight to the provider, and is asked for with the next one. */
+static void refused_place(void **state)
+{
+	static const struct {
+		int open, attach, map, reason;
+		uint32_t version;
+	} cases[] = {
+		{ .attach = EDQUOT },
+		{ .attach = EUSERS },
+		{ .attach = EBUSY, .reason = RISO_REASON_SHIM_LIMIT },
+		{ .attach = EPROTONOSUPPORT, .reason = RISO_REASON_SHIM_LIMIT },
+		{ .version = 1, .reason = RISO_REASON_SHIM_LIMIT },
+		{ .map = ENOMEM, .reason = RISO_REASON_MEMORY },
+		{ .open = EMFILE },
+	};
+	struct prog *p = *state;
+	struct fake_qp *first;
+	uint32_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		fake.reported = 0;
+		/* Grants are void by then. */
+		fake.now += 20 * MSEC;
+		ctx = riso_open_device(&fake.device);
+		p->cq = make_cq(2 * DEPTH);
+		fake.open_err = cases[i].open;
+		fake.attach_err = cases[i].attach;
+		fake.map_err = cases[i].map;
+		fake.k.version = RISO_USER_VERSION + cases[i].version;
+		first = make_qp(p, p->cq, i % 2);
+		assert_non_null(first);
+		if (cases[i].reason) {
+			assert_int_equal(fake.reported, first->ex.qp_base.qp_num);
+			assert_int_equal(fake.reason, cases[i].reason);
+		} else {
+			assert_int_equal(fake.reported, 0);
+		}
+		expect_straight(p, first, 1);
+		assert_int_equal(riso_set_class(&first->ex.qp_base,
+						RISO_CLASS_LATENCY), EOPNOTSUPP);
+		/* It can be governed now, and so can the first. */
+		fake.open_err = 0;
+		fake.attach_err = 0;
+		fake.map_err = 0;
+		fake.k.version = RISO_USER_VERSION;
+		expect_straight(p, first, 2);
+		fake.attached = 0;
+		p->qp = make_qp(p, p->cq, 0);
+		assert_int_equal(fake.attached, 1);
+		assert_int_equal(post(p->qp, IBV_WR_SEND, 3, 8, IBV_SEND_SIGNALED), 0);
+		assert_int_equal(p->qp->posted, 0);
+		assert_int_equal(post(first, IBV_WR_SEND, 4, 8, 0), 0);
+		assert_int_equal(first->posted, 2);
+		pump(p, 3, 1);
+		riso_destroy_qp(&first->ex.qp_base);
+		riso_destroy_qp(&p->qp->ex.qp_base);
+		riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
+		riso_close_device(ctx);
+		while (fake.helpers)
+			fake.helper(fake.helps[--fake.helpers]);
+		assert_int_equal(fake.opened, fake.closed);
+	}
+	p->qp = NULL;
+	p->cq = NULL;
+	ctx = NULL;
 }
 
 static struct fake_qp *make_qp_ex(struct prog *p)
@@ -2970,8 +3089,11 @@ static void forked(void **state)
 		id = p->qp->sq[0].wr.wr_id;
 		ok = ok && p->qp->posted == 1 && id == 2 &&
 		     fake.u.dir[0].want == want;
-		riso_open_device(&fake.device);
-		_exit(ok && fake.opened == fake.closed + 1 ? 0 : 1);
+		/* What it opens anew is governed; here it has the address of the first. */
+		riso_map_del(&riso_ctxs, ctx);
+		ctx = riso_open_device(&fake.device);
+		make_qp(p, make_cq(2 * DEPTH), 0);
+		_exit(ok && fake.attached == 2 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -3533,6 +3655,8 @@ int main(void)
 		TEST(not_ours),
 		TEST_EMPTY(limits),
 		TEST_EMPTY(no_kernel),
+		TEST_EMPTY(attached_late),
+		TEST_EMPTY(refused_place),
 		TEST(builders),
 		TEST(builders_refused),
 		TEST(builders_keys),
