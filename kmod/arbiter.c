@@ -90,11 +90,10 @@ enum {
 	RISO_LEAD_NS = 40 * NSEC_PER_USEC,
 	/* No grant is for less. */
 	RISO_GRANT_MIN = 256,
+	/* What processes say of debt costs others one such part of the time at most. */
+	RISO_DEBT_PART = 16,
 	/* Processes whose pages one look at a full window reads again. */
 	RISO_USER_VISITS = 8,
-	RISO_USERS_MAX = 512,
-	/* Of these, the ones of one user, so that nobody takes all. */
-	RISO_PLACES_MAX = RISO_USERS_MAX / 2,
 	/* READ chunks never grow beyond this. */
 	RISO_READ_CHUNK_MAX = 1024 * 1024,
 	/* How long a measurement of path or device holds, and of the latter's rate. */
@@ -613,16 +612,16 @@ static u64 sparse_since(const struct riso_dev *rd, struct riso_group_dir *gd,
 }
 
 /*
- * Debt is what processes say, and whoever says too much cannot be made to post less by
- * it: that of all together moves the clock by half of the time at most, so that the
- * others have their turns.
+ * Debt is what processes say. The device is busy with it for a while if it is true, and
+ * nobody else should wait if it is not: that of all processes together moves the clock by
+ * a small part of the time at most.
  */
 static u64 debt_time(const struct riso_dev *rd, struct riso_arb *a, u64 ns, u64 now)
 {
 	u64 since = min(now - a->debt_ns, watch_span(rd));
 
-	ns = min(ns, since / 2);
-	a->debt_ns = now - since + 2 * ns;
+	ns = min(ns, since / RISO_DEBT_PART);
+	a->debt_ns = now - since + RISO_DEBT_PART * ns;
 	return ns;
 }
 
@@ -654,8 +653,8 @@ static u64 read_user(struct riso_user *u, enum riso_dir dir, u64 now)
 	need = riso_grant_read(u, dir, now, &posted, &debt);
 	update_user_load(u, dir);
 	u->group->bytes[dir] += posted;
-	/* Without a queue pair to post to it has posted nothing. */
-	if (!READ_ONCE(u->group->shims))
+	/* Without a queue pair that can send it has posted nothing. */
+	if (!READ_ONCE(u->group->senders))
 		return 0;
 	charge_debt(u, dir, debt, now);
 	if (posted && u->mode == RISO_USER_OPEN) {
@@ -745,6 +744,14 @@ static u64 least_grant(const struct riso_dev *rd)
 	return max_t(u64, RISO_GRANT_MIN, quantum(rd) / RISO_RUN_BATCHES);
 }
 
+/* A chunk, which a process can always post a part of a message for. */
+static u64 smallest_grant(const struct riso_dev *rd)
+{
+	u32 chunk = riso_chunk_round(rd->cfg.chunk_bytes, rd->mtu);
+
+	return max_t(u64, RISO_GRANT_MIN, riso_piece_wire(chunk, rd->mtu));
+}
+
 /* Bytes leave the window when their process tells so. */
 static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes,
 			     u64 now)
@@ -769,6 +776,9 @@ static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
 	u64 bytes = clamp(need, least_grant(rd), quantum(rd));
 	struct riso_arb *a = &rd->arb[dir];
 	u64 begin = now;
+
+	if (riso_grant_shrinks(&u->dir[dir]))
+		bytes = min(bytes, smallest_grant(rd));
 
 	/* One that let a grant go by may be stopped, however long it stands in line. */
 	if (!need || (u->dir[dir].lapsed && !u->dir[dir].called)) {
@@ -857,23 +867,12 @@ void riso_arb_ask(struct riso_user *u)
 		look_at(u, true, ktime_get_ns());
 }
 
-/* Processes of a user that take part. */
-static u32 places_of(const struct riso_dev *rd, uid_t uid)
-{
-	const struct riso_user *u;
-	u32 num = 0;
-
-	list_for_each_entry(u, &rd->users, list)
-		num += u->group->who.uid == uid;
-	return num;
-}
-
 /**
  * riso_arb_join - a process takes part from now on
  * @u: the process
  *
  * Context: under &riso_dev.lock.
- * Return: 0; -EBUSY if it does already; -EUSERS if too many do; -ENODEV.
+ * Return: 0; -EBUSY if it does already; -ENODEV.
  */
 int riso_arb_join(struct riso_user *u)
 {
@@ -886,9 +885,6 @@ int riso_arb_join(struct riso_user *u)
 		return -ENODEV;
 	if (u->group->user)
 		return -EBUSY;
-	if (rd->num_users == RISO_USERS_MAX ||
-	    places_of(rd, u->group->who.uid) == RISO_PLACES_MAX)
-		return -EUSERS;
 	rd->num_users++;
 	u->group->user = u;
 	for (dir = 0; dir < RISO_DIRS; dir++)
@@ -913,8 +909,8 @@ void riso_arb_leave(struct riso_user *u)
 
 	if (u->gone)
 		return;
-	u->gone = true;
-	u->modes++;
+	WRITE_ONCE(u->gone, true);
+	WRITE_ONCE(u->modes, u->modes + 1);
 	u->rd->num_users--;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		if (u->rd->running)

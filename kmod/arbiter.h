@@ -57,7 +57,7 @@ struct riso_group_dir {
  * @weight: share against other groups
  * @who: what its flows have in common
  * @user: the process takes part by itself, or NULL
- * @shims: flows that it posts for under grants, under &riso_dev.mutex
+ * @senders: flows in RTS that it posts for under grants, written under &riso_dev.mutex
  * @fault: what its process did wrong last
  * @faults: a bit for each kind that was seen
  * @told_faults: and of which listeners know, under &riso_dev.mutex
@@ -79,7 +79,7 @@ struct riso_group {
 	u32 weight;
 	struct riso_identity who;
 	struct riso_user *user;
-	u32 shims;
+	u32 senders;
 	enum riso_fault fault;
 	unsigned long faults;
 	unsigned long told_faults;

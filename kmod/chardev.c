@@ -40,6 +40,13 @@
 enum {
 	/* Open files of one user. */
 	RISO_FILES_MAX = 1024,
+	/*
+	 * A process has its page looked at once in this many nanoseconds in the long run.
+	 * That is more than it can be given grants, a tick of the arbiter's clock each.
+	 */
+	RISO_ASK_NS = 20 * NSEC_PER_USEC,
+	/* As many looks may be closer to each other. */
+	RISO_ASK_BURST = 16,
 	RISO_PAGES = 2,
 };
 
@@ -51,6 +58,7 @@ struct file_state {
 	struct page *page[RISO_PAGES];
 	bool attached;
 	atomic_t waits;
+	atomic64_t asked_ns;	/* up to when the looks at the page are used up */
 	struct riso_user user;
 };
 
@@ -150,17 +158,8 @@ static void run(struct riso_dev *rd)
 /* The process is gone, or has closed the file. It stays attached to what is left. */
 static void detach(struct file_state *fs)
 {
-	struct riso_user *u = &fs->user;
-	struct riso_dev *rd = u->rd;
-
-	/* Its number may be that of another process by now. */
-	if (READ_ONCE(u->gone))
-		return;
-	riso_flow_unregister_all(rd, fs->pid);
-	spin_lock_irq(&rd->lock);
-	riso_arb_leave(u);
-	spin_unlock_irq(&rd->lock);
-	run(rd);
+	riso_flow_dismiss(&fs->user);
+	run(fs->user.rd);
 }
 
 /*
@@ -184,7 +183,7 @@ static int chardev_release(struct inode *inode, struct file *file)
 
 	if (fs->attached) {
 		detach(fs);
-		riso_flow_group_put(fs->user.rd, fs->user.group);
+		riso_flow_group_put(&fs->user);
 		riso_dev_put(fs->user.rd);
 	}
 	uncount_file(fs->uid);
@@ -264,10 +263,6 @@ static int report(const struct file_state *fs, const void __user *arg)
 static int attach(struct file_state *fs, const void __user *arg)
 {
 	struct riso_user *u = &fs->user;
-	struct riso_identity who = {
-		.pid = fs->pid,
-		.uid = fs->uid,
-	};
 	struct timespec64 offset = { };
 	struct riso_ioc_attach a;
 	struct riso_dev *rd;
@@ -282,34 +277,17 @@ static int attach(struct file_state *fs, const void __user *arg)
 	rd = find_dev(a.dev, sizeof(a.dev));
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
-	/* A place is for who can post, and taking one says that all can be governed. */
-	err = riso_flow_report(rd, a.qpn, fs->pid, RISO_REASON_NONE);
-	if (err)
-		goto err_dev;
-	get_task_comm(who.comm, current->group_leader);
 	timens_add_monotonic(&offset);
 	u->offset_ns = timespec64_to_ns(&offset);
 	u->rd = rd;
-	u->group = riso_flow_group_get(rd, &who);
-	if (!u->group) {
-		err = -ENODEV;
-		goto err_dev;
+	riso_place_identify(&u->owner);
+	err = riso_flow_admit(u, a.qpn, fs->pid);
+	if (err) {
+		riso_dev_put(rd);
+		return err;
 	}
-	spin_lock_irq(&rd->lock);
-	err = riso_arb_join(u);
-	spin_unlock_irq(&rd->lock);
-	if (err)
-		goto err_group;
 	fs->attached = true;
 	return 0;
-
-err_group:
-	if (err == -EUSERS || err == -EDQUOT)
-		riso_flow_report(rd, a.qpn, fs->pid, RISO_REASON_NO_PLACE);
-	riso_flow_group_put(rd, u->group);
-err_dev:
-	riso_dev_put(rd);
-	return err;
 }
 
 static int reg(struct file_state *fs, void __user *arg)
@@ -347,21 +325,43 @@ static bool has_news(const struct riso_user *u, const struct riso_ioc_wait *w,
 	return READ_ONCE(u->mode) != w->mode || READ_ONCE(u->modes) != modes;
 }
 
+/* One more look at the page of the process: takes it off what the process may have. */
+static bool may_ask(struct file_state *fs)
+{
+	s64 used = atomic64_read(&fs->asked_ns);
+	s64 now = ktime_get_ns();
+
+	do {
+		if (used > now + RISO_ASK_BURST * RISO_ASK_NS)
+			return false;
+	} while (!atomic64_try_cmpxchg(&fs->asked_ns, &used, max(used, now) + RISO_ASK_NS));
+	return true;
+}
+
+/* Neither lock nor turn is taken for whoever calls without a reason, or too often. */
+static void ask(struct file_state *fs)
+{
+	struct riso_user *u = &fs->user;
+
+	if (!riso_grant_wishes(u) || !may_ask(fs))
+		return;
+	spin_lock_irq(&u->rd->lock);
+	riso_arb_ask(u);
+	spin_unlock_irq(&u->rd->lock);
+	run(u->rd);
+}
+
 static int wait(struct file_state *fs, const void __user *arg)
 {
 	struct riso_user *u = &fs->user;
-	struct riso_dev *rd = u->rd;
 	struct riso_ioc_wait w;
 	u32 modes;
 	long ret;
 
 	if (copy_from_user(&w, arg, sizeof(w)))
 		return -EFAULT;
-	spin_lock_irq(&rd->lock);
-	riso_arb_ask(u);
-	modes = u->modes;
-	spin_unlock_irq(&rd->lock);
-	run(rd);
+	modes = READ_ONCE(u->modes);
+	ask(fs);
 	if (!w.timeout_us || has_news(u, &w, modes))
 		return 0;
 	/* One thread at a time: a grant wakes up one. */

@@ -9,6 +9,7 @@
 #include <linux/cgroup.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/nsproxy.h>
 #include <linux/version.h>
 
 /* The last argument of ib_device_ops.create_cq; never looked at here. */
@@ -52,6 +53,36 @@ static inline bool riso_cgroup_path(char *path, size_t size)
 #else
 	return false;
 #endif
+}
+
+/*
+ * Ids of the control groups of version 2 that the present task is in: from the root of
+ * its cgroup namespace, or in the initial one its own alone. The outermost comes first.
+ * Returns how many, @max at most; none for the root of all.
+ */
+static inline u32 riso_cgroup_ids(u64 *ids, u32 max)
+{
+	u32 num = 0;
+#ifdef CONFIG_CGROUPS
+	struct cgroup *cgrp;
+	int outer, depth;
+
+	rcu_read_lock();
+	cgrp = task_dfl_cgroup(current);
+	outer = current->nsproxy->cgroup_ns->root_cset->dfl_cgrp->level;
+	/* A task may be outside of what its namespace shows. */
+	if (!outer || outer > cgrp->level)
+		outer = cgrp->level;
+	for (depth = cgrp->level; depth && depth >= outer; depth--) {
+		if (depth - outer < max) {
+			ids[depth - outer] = cgroup_id(cgrp);
+			num = max_t(u32, num, depth - outer + 1);
+		}
+		cgrp = cgroup_parent(cgrp);
+	}
+	rcu_read_unlock();
+#endif
+	return num;
 }
 
 #endif /* RISO_COMPAT_H */

@@ -52,6 +52,7 @@ static void dev_release(struct kref *ref)
 	struct riso_dev *rd = container_of(ref, struct riso_dev, ref);
 
 	put_device(&rd->ibdev->dev);
+	riso_place_exit(&rd->places);
 	free_percpu(rd->observed);
 	kfree(rd);
 }
@@ -615,6 +616,7 @@ static int add_one(struct ib_device *ibdev)
 	hash_init(rd->cqs);
 	xa_init(&rd->qpns);
 	INIT_LIST_HEAD(&rd->groups);
+	riso_place_init(&rd->places);
 	INIT_DELAYED_WORK(&rd->drain, drain_work);
 	INIT_DELAYED_WORK(&rd->lease, lease_expired);
 	init_completion(&rd->drained);

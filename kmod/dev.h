@@ -20,6 +20,7 @@
 
 #include "arbiter.h"
 #include "observe.h"
+#include "place.h"
 #include "stats.h"
 
 struct netlink_ext_ack;
@@ -153,6 +154,7 @@ struct riso_change {
  * @qpns: flows by QP number, under @mutex
  * @groups: under @mutex
  * @last_group: id given last, likewise
+ * @places: of processes, under @mutex
  * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
  * @drained: when it has
@@ -213,6 +215,7 @@ struct riso_dev {
 	struct xarray qpns;
 	struct list_head groups;
 	u32 last_group;
+	struct riso_places places;
 	struct delayed_work lease;
 	struct delayed_work drain;
 	struct completion drained;

@@ -575,6 +575,15 @@ static void reset(struct riso_flow *f)
 	}
 }
 
+/* Its process is given grants while it has such a flow; mutex held. */
+static void count_sender(struct riso_flow *f, bool sends)
+{
+	if (f->sends == sends)
+		return;
+	f->sends = sends;
+	WRITE_ONCE(f->group->senders, f->group->senders + (sends ? 1 : -1));
+}
+
 static u32 mtu_of(const struct ib_qp_attr *attr)
 {
 	int mtu = ib_mtu_enum_to_int(attr->path_mtu);
@@ -621,6 +630,8 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 	spin_unlock_irq(&rd->lock);
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		reset(f);
+	if (f->shim)
+		count_sender(f, f->state == IB_QPS_RTS);
 	update(f);
 	mutex_unlock(&rd->mutex);
 	riso_arb_run(rd);
@@ -628,10 +639,10 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 
 static void set_shim(struct riso_flow *f, bool shim)
 {
-	if (f->shim == shim || !f->group)
+	if (!f->group)
 		return;
 	f->shim = shim;
-	WRITE_ONCE(f->group->shims, f->group->shims + (shim ? 1 : -1));
+	count_sender(f, shim && f->state == IB_QPS_RTS);
 }
 
 static void free_flow_rcu(struct rcu_head *head)
@@ -678,41 +689,6 @@ void riso_flow_destroyed(struct riso_flow *f)
 }
 
 /* --- processes that post under grants --- */
-
-/**
- * riso_flow_group_get - the group of a process that takes part
- * @rd: the device
- * @who: the process
- *
- * Context: may sleep.
- * Return: the group, to be put with riso_flow_group_put(), or NULL.
- */
-struct riso_group *riso_flow_group_get(struct riso_dev *rd,
-				       const struct riso_identity *who)
-{
-	struct riso_group *g = NULL;
-
-	mutex_lock(&rd->mutex);
-	if (!rd->buried)
-		g = get_group(rd, who);
-	mutex_unlock(&rd->mutex);
-	return g;
-}
-
-/**
- * riso_flow_group_put - undo riso_flow_group_get()
- * @rd: the device
- * @g: the group
- *
- * Context: may sleep.
- */
-void riso_flow_group_put(struct riso_dev *rd, struct riso_group *g)
-{
-	mutex_lock(&rd->mutex);
-	tell_faults(rd, g);
-	put_group(g);
-	mutex_unlock(&rd->mutex);
-}
 
 /**
  * riso_flow_tell_faults - tell listeners what processes were seen to do wrong
@@ -806,25 +782,93 @@ unlock:
 }
 
 /**
- * riso_flow_unregister_all - a process does not post under grants any more
- * @rd: the device
- * @pid: the process
+ * riso_flow_admit - let a process take part
+ * @u: the process; its device and its owner are set
+ * @qpn: number of a QP of its own
+ * @pid: its number
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOENT if the process has no such QP; -EUSERS or -EDQUOT if there is no
+ * place for it, which the QP shows from then on; -EBUSY if it takes part already;
+ * -ENODEV; -ENOMEM.
+ */
+int riso_flow_admit(struct riso_user *u, u32 qpn, pid_t pid)
+{
+	struct riso_dev *rd = u->rd;
+	struct riso_flow *f;
+	int err = -ENOENT;
+
+	mutex_lock(&rd->mutex);
+	f = find_owned(rd, qpn, pid);
+	if (!f)
+		goto unlock;
+	err = f->group ? riso_place_take(&rd->places, &u->owner) : -ENOMEM;
+	f->report = err == -EUSERS || err == -EDQUOT ? RISO_REASON_NO_PLACE :
+						       RISO_REASON_NONE;
+	update(f);
+	if (err)
+		goto unlock;
+	u->group = f->group;
+	spin_lock_irq(&rd->lock);
+	err = riso_arb_join(u);
+	spin_unlock_irq(&rd->lock);
+	if (err) {
+		riso_place_give_back(&rd->places, &u->owner);
+	} else {
+		u->group->users++;
+		u->placed = true;
+	}
+unlock:
+	mutex_unlock(&rd->mutex);
+	return err;
+}
+
+/**
+ * riso_flow_dismiss - a process takes part no longer
+ * @u: the process; may have been dismissed before
+ *
+ * Its group stays until riso_flow_group_put().
  *
  * Context: may sleep.
  */
-void riso_flow_unregister_all(struct riso_dev *rd, pid_t pid)
+void riso_flow_dismiss(struct riso_user *u)
 {
+	struct riso_dev *rd = u->rd;
 	struct riso_flow *f;
 	unsigned long qpn;
 
 	mutex_lock(&rd->mutex);
+	if (!u->placed)
+		goto unlock;
+	u->placed = false;
+	riso_place_give_back(&rd->places, &u->owner);
 	xa_for_each(&rd->qpns, qpn, f) {
-		if (!f->shim || f->who.pid != pid)
+		if (!f->shim || f->group != u->group)
 			continue;
 		set_shim(f, false);
 		f->wishes = false;
 		update(f);
 	}
+	spin_lock_irq(&rd->lock);
+	riso_arb_leave(u);
+	spin_unlock_irq(&rd->lock);
+unlock:
+	mutex_unlock(&rd->mutex);
+}
+
+/**
+ * riso_flow_group_put - a process that was dismissed is gone
+ * @u: the process
+ *
+ * Context: may sleep.
+ */
+void riso_flow_group_put(struct riso_user *u)
+{
+	struct riso_dev *rd = u->rd;
+
+	mutex_lock(&rd->mutex);
+	tell_faults(rd, u->group);
+	put_group(u->group);
 	mutex_unlock(&rd->mutex);
 }
 

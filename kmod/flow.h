@@ -43,6 +43,7 @@ enum riso_flow_mode {
  * @report: why its process does not govern it, as that says
  * @signal_all: all its work requests are signaled
  * @shim: its process posts for it under grants
+ * @sends: counted in riso_group.senders
  * @wish: class that its process would like, if @wishes
  * @wishes: it would
  * @choose: its rule lets it
@@ -105,7 +106,7 @@ enum riso_flow_mode {
  *
  * @qp, @rd, @qpn and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects all from @mode on; @mode is also read without it.
- * &riso_dev.mutex protects report, shim, wish, class, rule, group, what was told, @seen,
+ * &riso_dev.mutex protects report, shim, sends, wish, class, rule, group, what was told, @seen,
  * @watch and the life of the flow.
  */
 struct riso_flow {
@@ -122,6 +123,7 @@ struct riso_flow {
 	enum riso_reason report;
 	bool signal_all;
 	bool shim;
+	bool sends;
 	enum riso_class wish;
 	bool wishes;
 	bool choose;
@@ -269,16 +271,15 @@ void riso_flow_resume(struct riso_flow *f);
 void riso_flow_destroyed(struct riso_flow *f);
 
 void riso_flow_update_all(struct riso_dev *rd);
-struct riso_group *riso_flow_group_get(struct riso_dev *rd,
-				       const struct riso_identity *who);
-void riso_flow_group_put(struct riso_dev *rd, struct riso_group *g);
+int riso_flow_admit(struct riso_user *u, u32 qpn, pid_t pid);
+void riso_flow_dismiss(struct riso_user *u);
+void riso_flow_group_put(struct riso_user *u);
 void riso_flow_tell_faults(struct riso_dev *rd);
 void riso_flow_count_groups(struct riso_dev *rd, u32 *groups);
 int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
 		     enum riso_reason reason);
 int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
 		       enum riso_class *class, bool wishes);
-void riso_flow_unregister_all(struct riso_dev *rd, pid_t pid);
 void riso_flow_surrender(struct riso_flow *f);
 void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status);
 void riso_flow_tell_all(struct riso_dev *rd);

@@ -11,9 +11,11 @@
  * Grants are charged in full when they are given (arbiter.c), whatever becomes of
  * them. Two may be good at a time, so that the next one is there before the process
  * has woken up for the first; a process that does not take them gets no more, so one
- * that is stopped costs the others two grants.
+ * that is stopped costs the others two grants. Nor does one that does not post: after
+ * RISO_UNUSED_STOP grants the last one, a chunk, stays good until it posts under it.
  *
- * Everything here is under &riso_dev.lock, in any context, and bounded.
+ * Everything here is under &riso_dev.lock, in any context, and bounded, except
+ * riso_grant_wishes(), which takes no lock.
  */
 
 #include <linux/compiler.h>
@@ -35,8 +37,8 @@ enum {
 
 /* Nobody posts more between two looks. */
 #define RISO_STEP_MAX (8ull << 30)
-/* No message is as large, so whoever was granted it could have posted. */
-#define RISO_UNSPENT_MAX (4ull << 30)
+/* A grant without an end, in nanoseconds: ten years */
+#define RISO_STANDING_NS (10ull * 365 * 24 * 3600 * NSEC_PER_SEC)
 
 /* Listeners are told, and nothing else. */
 static void blame(struct riso_user *u, enum riso_fault fault)
@@ -100,6 +102,8 @@ void riso_grant_forget(struct riso_user *u)
 		/* likewise */
 		ud->debt = smp_load_acquire(&page->debt);
 		ud->posted = READ_ONCE(page->posted);
+		ud->unused = 0;
+		ud->paid = 0;
 	}
 }
 
@@ -110,6 +114,18 @@ static void age_grants(struct riso_share *ud, u64 now)
 	ud->before = now - ud->since_ns < 2 * RISO_LATELY_NS ? ud->lately : 0;
 	ud->lately = 0;
 	ud->since_ns = now;
+}
+
+/* It has posted under grants: does it use what it is given? */
+static void note_use(struct riso_share *ud, u64 bytes)
+{
+	if (!ud->unused || !bytes)
+		return;
+	ud->paid += bytes;
+	if (ud->paid < ud->due / 2)
+		return;
+	ud->unused = 0;
+	ud->paid = 0;
 }
 
 /**
@@ -156,10 +172,7 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 	*debt = advance(u, &ud->debt, smp_load_acquire(&page->debt));
 	*posted = advance(u, &ud->posted, READ_ONCE(page->posted));
 	*debt = min(*debt, *posted);
-	if (*posted)
-		ud->unspent = 0;
-	if (ud->unspent > RISO_UNSPENT_MAX)
-		blame(u, RISO_FAULT_UNSPENT);
+	note_use(ud, *posted - *debt);
 	if ((s32)(ud->seq - taken) < 0)
 		blame(u, RISO_FAULT_TAKEN);
 	out = ud->posted - ud->done;
@@ -172,7 +185,42 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 		blame(u, RISO_FAULT_STOPPED);
 	ud->want = num < ARRAY_SIZE(ud->grant) && want > granted ?
 		   want - granted : 0;
-	return ud->want;
+	if (ud->unused < RISO_UNUSED_STOP)
+		return ud->want;
+	if (ud->want)
+		blame(u, RISO_FAULT_UNSPENT);
+	ud->want = 0;
+	return 0;
+}
+
+/**
+ * riso_grant_wishes - would it help to look at what a process tells?
+ * @u: the process
+ *
+ * Takes no lock. What it misses, the next look at all processes finds.
+ *
+ * Context: any.
+ * Return: true if the process wants something for which it does not stand in line.
+ */
+bool riso_grant_wishes(const struct riso_user *u)
+{
+	int dir;
+
+	if (READ_ONCE(u->mode) != RISO_USER_PACED || !READ_ONCE(u->group->senders))
+		return false;
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		const struct riso_udir *page = &u->upage->dir[dir];
+		const struct riso_share *ud = &u->dir[dir];
+
+		if (!READ_ONCE(page->want) ||
+		    (READ_ONCE(u->group->dir[dir].asks) && READ_ONCE(ud->called)))
+			continue;
+		/* Who has posted nothing is given nothing. */
+		if (READ_ONCE(ud->unused) < RISO_UNUSED_STOP ||
+		    READ_ONCE(page->posted) != READ_ONCE(ud->posted))
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -180,7 +228,7 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
  * @u: the process
  * @dir: direction
  * @bytes: cost bytes
- * @not_after: void from then on
+ * @not_after: void from then on; the last one of a process that does not post stays
  * @now: time, ns
  */
 void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
@@ -196,7 +244,9 @@ void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
 	ud->called = false;
 	ud->lately += bytes;
 	ud->out += bytes;
-	ud->unspent += bytes;
+	ud->due = min(ud->want, bytes);
+	if (++ud->unused == RISO_UNUSED_STOP)
+		not_after = now + RISO_STANDING_NS;
 	g->bytes = bytes;
 	g->not_after = not_after;
 	to = &page->grant[seq % ARRAY_SIZE(page->grant)];
@@ -240,8 +290,8 @@ void riso_grant_pace(struct riso_user *u, const struct riso_pacing *p)
 		WRITE_ONCE(page->dir[dir].chunk, p->chunk);
 	if (u->mode == p->mode)
 		return;
-	u->mode = p->mode;
-	u->modes++;
+	WRITE_ONCE(u->mode, p->mode);
+	WRITE_ONCE(u->modes, u->modes + 1);
 	/* After what goes with it. */
 	smp_store_release(&page->mode, p->mode);
 	wake_up_all(&u->wait);

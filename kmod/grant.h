@@ -11,9 +11,20 @@
 
 #include "../uapi/linux/rdma_isolate_user.h"
 #include "arbiter.h"
+#include "place.h"
 
 struct riso_dev;
 struct riso_group;
+
+enum {
+	/*
+	 * Grants in a row that a process may leave unused before they get small. One that
+	 * posts has two that it has not woken up for and two that it is posting, at most.
+	 */
+	RISO_UNUSED_SHRINK = 4,
+	/* Grants in a row that it may leave unused before it gets no others. */
+	RISO_UNUSED_STOP = 8,
+};
 
 /**
  * struct riso_share - one direction of a process
@@ -23,6 +34,9 @@ struct riso_group;
  * @behind: it had not taken the last grant then
  * @lapsed: one that it had not taken was void
  * @called: it has called since it was given one
+ * @due: what it wanted of the last, cost bytes
+ * @unused: grants given since it last posted half of @due under grants
+ * @paid: cost bytes that it has posted under grants since then
  * @posted: &riso_udir.posted as read last
  * @done: &riso_udir.done likewise
  * @debt: &riso_udir.debt likewise
@@ -32,7 +46,6 @@ struct riso_group;
  * @lately: cost bytes granted since @since_ns
  * @before: and in the time of this length before that
  * @since_ns: begin of the present such time
- * @unspent: cost bytes granted since it posted last
  */
 struct riso_share {
 	struct riso_grant grant[2];
@@ -41,6 +54,9 @@ struct riso_share {
 	bool behind;
 	bool lapsed;
 	bool called;
+	u64 due;
+	u32 unused;
+	u64 paid;
 	u64 posted;
 	u64 done;
 	u64 debt;
@@ -50,7 +66,6 @@ struct riso_share {
 	u64 lately;
 	u64 before;
 	u64 since_ns;
-	u64 unspent;
 };
 
 /**
@@ -58,6 +73,8 @@ struct riso_share {
  * @list: in &riso_dev.users
  * @rd: its device
  * @group: its share
+ * @owner: whose place it has, while @placed
+ * @placed: it has a place, under &riso_dev.mutex
  * @kpage: what it is told
  * @upage: what it tells
  * @mode: what @kpage says
@@ -68,13 +85,15 @@ struct riso_share {
  * @dir: by direction
  * @wait: where it waits for grants
  *
- * All under &riso_dev.lock but what is set before it joins: @rd, @group, @offset_ns, the
- * pages.
+ * All under &riso_dev.lock but what is set before it joins: @rd, @group, @owner, @offset_ns,
+ * the pages.
  */
 struct riso_user {
 	struct list_head list;
 	struct riso_dev *rd;
 	struct riso_group *group;
+	struct riso_place_owner owner;
+	bool placed;
 	struct riso_kpage *kpage;
 	const struct riso_upage *upage;
 	enum riso_user_mode mode;
@@ -106,10 +125,22 @@ struct riso_pacing {
 	bool over_target;
 };
 
+/**
+ * riso_grant_shrinks - has a process left several grants unused?
+ * @ud: one direction of the process
+ *
+ * Return: true if its next grant shall be the smallest that is of use.
+ */
+static inline bool riso_grant_shrinks(const struct riso_share *ud)
+{
+	return ud->unused >= RISO_UNUSED_SHRINK;
+}
+
 void riso_grant_init(struct riso_user *u);
 void riso_grant_forget(struct riso_user *u);
 u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 		    u64 *posted, u64 *debt);
+bool riso_grant_wishes(const struct riso_user *u);
 void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
 		     u64 not_after, u64 now);
 void riso_grant_classes(struct riso_user *u);

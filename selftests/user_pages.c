@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * user_pages DEVICE RATE EVENTS
+ * user_pages DEVICE RATE EVENTS CGROUPS
  *
  * What /dev/rdma_isolate allows and refuses, and that nothing which a process writes to
  * its page gets it more than its share, but names it. DEVICE is enabled with a max-rate
  * of RATE bytes per second and has a latency flow; EVENTS is what "rdma-isolate -j
- * monitor" writes. KTAP on standard output.
+ * monitor" writes; CGROUPS is where control groups of version 2 are mounted. KTAP on
+ * standard output.
  */
 #include <err.h>
 #include <errno.h>
@@ -47,7 +48,7 @@ struct share {
 /* Settings between cases */
 #define USUAL "max-rate 400mbit safe-util 400mbit chunk 64k"
 
-static const char *device, *events;
+static const char *device, *events, *cgroups;
 static __u64 rate;
 static size_t page;
 
@@ -64,9 +65,9 @@ static int open_file(void)
 	return open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
 }
 
-static int attach(int fd, const char *dev, __u32 version)
+static int attach(int fd, const char *dev, __u32 version, __u32 qpn)
 {
-	struct riso_ioc_attach a = { .version = version };
+	struct riso_ioc_attach a = { .version = version, .qpn = qpn };
 
 	memcpy(a.dev, dev, strnlen(dev, sizeof(a.dev)));
 	return ioctl(fd, RISO_IOC_ATTACH, &a) ? errno : 0;
@@ -96,6 +97,14 @@ static int wait_for(const struct share *s, __u32 timeout_us)
 	};
 
 	return ioctl(s->fd, RISO_IOC_WAIT, &w) ? errno : 0;
+}
+
+static int report(int fd, const char *dev, __u32 qpn, __u32 reason)
+{
+	struct riso_ioc_report r = { .qpn = qpn, .reason = reason };
+
+	memcpy(r.dev, dev, strnlen(dev, sizeof(r.dev)));
+	return ioctl(fd, RISO_IOC_REPORT, &r) ? errno : 0;
 }
 
 static void open_device(struct share *s)
@@ -130,30 +139,77 @@ static void make_qp(struct share *s)
 		err(1, "queue pair");
 }
 
-static struct share join(void)
+/* To itself; it is in RTS then. */
+static void connect_qp(struct share *s)
 {
-	struct share s = { .fd = open_file() };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	int error;
+
+	error = ibv_modify_qp(s->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					    IBV_QP_ACCESS_FLAGS);
+	attr = (struct ibv_qp_attr) {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = s->qp->qp_num,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = 1 },
+	};
+	error = error ?: ibv_query_gid(s->context, 1, 1, &attr.ah_attr.grh.dgid) ?:
+		ibv_modify_qp(s->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					    IBV_QP_MAX_DEST_RD_ATOMIC |
+					    IBV_QP_MIN_RNR_TIMER);
+	attr.qp_state = IBV_QPS_RTS;
+	error = error ?: ibv_modify_qp(s->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
+						     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+						     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	if (error)
+		errx(1, "queue pair: %s", strerror(error));
+}
+
+static void take_part(struct share *s)
+{
 	__u32 class = RISO_CLASS_BY_RULE;
 
-	if (s.fd < 0 || attach(s.fd, device, RISO_USER_VERSION))
+	s->fd = open_file();
+	if (s->fd < 0 || attach(s->fd, device, RISO_USER_VERSION, s->qp->qp_num))
 		err(1, "%s", device);
-	s.k = map(s.fd, PROT_READ, MAP_SHARED, page, RISO_USER_KPAGE);
-	s.u = map(s.fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, RISO_USER_UPAGE);
-	if (s.k == MAP_FAILED || s.u == MAP_FAILED)
+	s->k = map(s->fd, PROT_READ, MAP_SHARED, page, RISO_USER_KPAGE);
+	s->u = map(s->fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, RISO_USER_UPAGE);
+	if (s->k == MAP_FAILED || s->u == MAP_FAILED)
 		err(1, "map");
+	if (reg(s->fd, s->qp->qp_num, &class))
+		err(1, "register");
+}
+
+static struct share open_qp(void)
+{
+	struct share s = { .fd = -1 };
+
 	open_device(&s);
 	make_qp(&s);
-	if (reg(s.fd, s.qp->qp_num, &class))
-		err(1, "register");
 	return s;
 }
 
-static void leave(struct share *s)
+static struct share join(void)
+{
+	struct share s = open_qp();
+
+	connect_qp(&s);
+	take_part(&s);
+	return s;
+}
+
+static void close_qp(struct share *s)
 {
 	ibv_destroy_qp(s->qp);
 	ibv_destroy_cq(s->cq);
 	ibv_dealloc_pd(s->pd);
 	ibv_close_device(s->context);
+}
+
+static void leave(struct share *s)
+{
+	close_qp(s);
 	munmap((void *)s->k, page);
 	munmap(s->u, page);
 	close(s->fd);
@@ -218,9 +274,10 @@ static bool named(pid_t pid, const char *fault)
 static bool attaching(void)
 {
 	struct riso_ioc_wait w = { .timeout_us = 1 };
-	struct riso_ioc_attach a = { .version = RISO_USER_VERSION, .pad = 1 };
-	__u32 class = RISO_CLASS_BY_RULE;
 	int fd = open_file(), other = open_file();
+	__u32 class = RISO_CLASS_BY_RULE;
+	struct share s = open_qp();
+	__u32 qpn = s.qp->qp_num;
 	bool ok;
 
 	ok = fd >= 0 && other >= 0 &&
@@ -228,17 +285,58 @@ static bool attaching(void)
 	     reg(fd, 1, &class) == ENOTCONN &&
 	     ioctl(fd, _IO(RISO_IOC_MAGIC, 9)) == -1 && errno == ENOTTY &&
 	     ioctl(fd, RISO_IOC_ATTACH, NULL) == -1 && errno == EFAULT &&
-	     ioctl(fd, RISO_IOC_ATTACH, &a) == -1 && errno == EINVAL &&
-	     attach(fd, device, RISO_USER_VERSION + 1) == EPROTONOSUPPORT &&
-	     attach(fd, "no-such", RISO_USER_VERSION) == ENODEV &&
+	     attach(fd, device, RISO_USER_VERSION + 1, qpn) == EPROTONOSUPPORT &&
+	     attach(fd, "no-such", RISO_USER_VERSION, qpn) == ENODEV &&
 	     attach(fd, "a-name-that-has-no-end-and-fills-all-of-the-sixty-four-bytes-of-it",
-		    RISO_USER_VERSION) == EINVAL &&
-	     !attach(fd, device, RISO_USER_VERSION) &&
-	     attach(fd, device, RISO_USER_VERSION) == EBUSY &&
-	     attach(other, device, RISO_USER_VERSION) == EBUSY;
+		    RISO_USER_VERSION, qpn) == EINVAL &&
+	     attach(fd, device, RISO_USER_VERSION, 1) == ENOENT &&
+	     attach(fd, device, RISO_USER_VERSION, 0xfffffe) == ENOENT &&
+	     !attach(fd, device, RISO_USER_VERSION, qpn) &&
+	     attach(fd, device, RISO_USER_VERSION, qpn) == EBUSY &&
+	     attach(other, device, RISO_USER_VERSION, qpn) == EBUSY;
 	close(fd);
-	ok = ok && !attach(other, device, RISO_USER_VERSION);
+	ok = ok && !attach(other, device, RISO_USER_VERSION, qpn);
 	close(other);
+	close_qp(&s);
+	return ok;
+}
+
+/* Has a queue pair this reason in "flow show"? */
+static bool has_reason(__u32 qpn, const char *reason)
+{
+	char line[160];
+
+	snprintf(line, sizeof(line), "rdma-isolate -j flow show dev %s qpn %u | grep -q '%s'",
+		 device, qpn, reason);
+	return !system(line);
+}
+
+/* A process says why it does not govern a queue pair, of its own only. */
+static bool reporting(void)
+{
+	struct share s = open_qp(), other = join();
+	__u32 class = RISO_CLASS_BY_RULE;
+	__u32 qpn = s.qp->qp_num;
+	int fd = open_file();
+	bool ok;
+
+	ok = has_reason(qpn, "\"user-qp\"") &&
+	     report(fd, "no-such", qpn, RISO_REASON_MEMORY) == ENODEV &&
+	     report(fd, device, 1, RISO_REASON_MEMORY) == ENOENT &&
+	     report(fd, device, 0xfffffe, RISO_REASON_MEMORY) == ENOENT &&
+	     report(fd, device, qpn, RISO_REASON_DISABLED) == EINVAL &&
+	     report(fd, device, qpn, 1000) == EINVAL &&
+	     ioctl(fd, RISO_IOC_REPORT, NULL) == -1 && errno == EFAULT &&
+	     !report(fd, device, qpn, RISO_REASON_NO_CQ_ROOM) &&
+	     has_reason(qpn, "\"no-cq-room\"") &&
+	     !report(fd, device, qpn, RISO_REASON_SHIM_LIMIT) &&
+	     has_reason(qpn, "\"shim-limit\"") &&
+	     !report(fd, device, qpn, RISO_REASON_NONE) && has_reason(qpn, "\"user-qp\"") &&
+	     !report(fd, device, qpn, RISO_REASON_NO_THREAD) &&
+	     !reg(other.fd, qpn, &class) && has_reason(qpn, "\"none\"");
+	close(fd);
+	leave(&other);
+	close_qp(&s);
 	return ok;
 }
 
@@ -376,7 +474,7 @@ static bool passing(void)
 }
 
 /* A process of @uid attaches and stays; the error, if it cannot. */
-static int place(uid_t uid, pid_t *pid)
+static int take_place(uid_t uid, pid_t *pid)
 {
 	int ends[2], error = EPIPE;
 
@@ -384,13 +482,18 @@ static int place(uid_t uid, pid_t *pid)
 		err(1, "pipe");
 	*pid = fork();
 	if (!*pid) {
+		struct share s;
 		int fd;
 
 		close(ends[0]);
 		error = setuid(uid) ? errno : 0;
+		s = open_qp();
 		fd = open_file();
 		if (!error)
-			error = fd < 0 ? errno : attach(fd, device, RISO_USER_VERSION);
+			error = fd < 0 ? errno : attach(fd, device, RISO_USER_VERSION,
+							s.qp->qp_num);
+		if (error && error != EMFILE && !has_reason(s.qp->qp_num, "\"no-place\""))
+			error = EPROTO;
 		if (write(ends[1], &error, sizeof(error)) < 0)
 			_exit(1);
 		pause();
@@ -402,22 +505,126 @@ static int place(uid_t uid, pid_t *pid)
 	return error;
 }
 
-/* Half of the places of a device are the most that one user gets. */
-static bool many_places(void)
+/* Make this process and its children members of a control group. */
+static bool enter_cgroup(const char *name)
 {
-	static pid_t pid[512];
-	int n = 0, error = 0, other, i;
+	char line[256];
 
-	while (n < (int)ARRAY_SIZE(pid) - 1 && !error)
-		error = place(0, &pid[n++]);
-	other = place(65534, &pid[n++]);
-	for (i = 0; i < n; i++) {
+	snprintf(line, sizeof(line), "mkdir -p %s/%s && echo %d >%s/%s/cgroup.procs",
+		 cgroups, name, getpid(), cgroups, name);
+	return !system(line);
+}
+
+/* @pid is filled with up to @most places of users from @uid on, by turns; how many. */
+static int take_places(uid_t uid, unsigned int uids, pid_t *pid, int most, int *error)
+{
+	int n;
+
+	for (n = 0, *error = 0; n < most && !*error; n++)
+		*error = take_place(uid + n % uids, &pid[n]);
+	return n;
+}
+
+static void give_back(const pid_t *pid, int num)
+{
+	int i;
+
+	for (i = 0; i < num; i++) {
 		kill(pid[i], SIGKILL);
 		waitpid(pid[i], NULL, 0);
 	}
-	ksft_print_msg("%d places, then %s, of another user %s\n", n - 2, strerror(error),
+}
+
+/* Nobody has more places of a device than are left: one user, ... */
+static bool many_places(void)
+{
+	static pid_t pid[512];
+	int n, error, other;
+
+	n = take_places(0, 1, pid, ARRAY_SIZE(pid) - 1, &error);
+	other = take_place(65534, &pid[n]);
+	give_back(pid, n + 1);
+	ksft_print_msg("%d places, then %s, of another user %s\n", n - 1, strerror(error),
 		       strerror(other));
-	return error == EUSERS && n - 2 == 256 && !other;
+	return error == EDQUOT && n - 1 == 256 && !other;
+}
+
+/* Run @fn in a child that has a control group as the root of its namespace. */
+static int in_container(int (*fn)(struct share *))
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid)
+		_exit(!enter_cgroup("container") || unshare(CLONE_NEWCGROUP) ||
+		      fn(NULL));
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static int fill_container(struct share *unused)
+{
+	static pid_t pid[512];
+	int n, error, other;
+	bool ok;
+
+	(void)unused;
+	ok = enter_cgroup("container/a");
+	n = take_places(65500, 2, pid, 100, &error);
+	ok = ok && !error && enter_cgroup("container/b");
+	n += take_places(65500, 2, pid + n, ARRAY_SIZE(pid) - n - 1, &error);
+	ok = ok && enter_cgroup("other");
+	other = take_place(65510, &pid[n]);
+	give_back(pid, n + 1);
+	ksft_print_msg("%d places, then %s, of another control group %s\n", n - 1,
+		       strerror(error), strerror(other));
+	return !(ok && error == EDQUOT && n - 1 == 256 && !other);
+}
+
+/* ... or the users of one container, in however many control groups below its own, ... */
+static bool many_places_of_container(void)
+{
+	return !in_container(fill_container);
+}
+
+/* Say that it is in a user namespace of its own, and wait for its users. */
+static int make_user_namespace(int to, int from)
+{
+	char byte = 0;
+
+	return setuid(65530) || unshare(CLONE_NEWUSER) || write(to, &byte, 1) != 1 ||
+	       read(from, &byte, 1) != 1;
+}
+
+static int fill_user_namespace(void)
+{
+	static pid_t pid[512];
+	int n, error;
+
+	n = take_places(0, 2, pid, ARRAY_SIZE(pid), &error);
+	give_back(pid, n);
+	ksft_print_msg("%d places, then %s\n", n - 1, strerror(error));
+	return error != EDQUOT || n - 1 != 256;
+}
+
+/* ... or the users that one user has in a namespace. */
+static bool many_places_of_namespace(void)
+{
+	int there[2], back[2], status;
+	char byte, line[64];
+	pid_t pid;
+
+	if (pipe(there) || pipe(back))
+		return false;
+	pid = fork();
+	if (!pid)
+		_exit(make_user_namespace(there[1], back[0]) || fill_user_namespace());
+	snprintf(line, sizeof(line), "echo 0 65500 2 >/proc/%d/uid_map", pid);
+	if (read(there[0], &byte, 1) != 1 || system(line) || write(back[1], &byte, 1) != 1)
+		kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return !status;
 }
 
 static bool registering(void)
@@ -432,13 +639,16 @@ static bool registering(void)
 	     !reg(s.fd, qpn, &again) && again == class &&
 	     reg(s.fd, qpn, &wish) == EPERM && reg(s.fd, qpn, &wrong) == EINVAL &&
 	     reg(s.fd, 1, &other) == ENOENT && reg(s.fd, 0xfffffe, &other) == ENOENT;
-	/* Without a queue pair there are no grants. */
+	/* Without a queue pair there are no grants, ... */
 	ibv_destroy_qp(s.qp);
 	ok = ok && reg(s.fd, qpn, &other) == ENOENT;
 	s.u->dir[0].want = 4096;
 	ok = ok && !wait_for(&s, 100000) && !s.k->dir[0].seq;
+	/* ... nor with one that cannot send yet. */
 	make_qp(&s);
-	ok = ok && !reg(s.fd, s.qp->qp_num, &other);
+	ok = ok && !reg(s.fd, s.qp->qp_num, &other) && !wait_for(&s, 100000) &&
+	     !s.k->dir[0].seq;
+	connect_qp(&s);
 	while (ok && !s.k->dir[0].seq)
 		ok = !wait_for(&s, 100000);
 	leave(&s);
@@ -464,6 +674,61 @@ static bool many_files(void)
 	close(i);
 	ksft_print_msg("%d files\n", n);
 	return error == EMFILE && n >= 256 && n < 10000 && i >= 0;
+}
+
+#define TRACING "/sys/kernel/tracing/"
+
+/* How often the arbiter was asked since it is counted; 0 turns that off. */
+static unsigned long long count_asks(bool on)
+{
+	unsigned long long hits = 0;
+	char name[64] = "";
+	FILE *f;
+
+	if (on) {
+		if (system("echo 'p:riso/ask riso_arb_ask' >" TRACING "kprobe_events") ||
+		    system("echo 1 >" TRACING "events/riso/ask/enable"))
+			errx(1, "kprobes");
+		return 0;
+	}
+	f = fopen(TRACING "kprobe_profile", "r");
+	if (!f || fscanf(f, "%63s %llu", name, &hits) != 2)
+		errx(1, "kprobes: no profile");
+	fclose(f);
+	if (system("echo 0 >" TRACING "events/riso/ask/enable") ||
+	    system("echo >" TRACING "kprobe_events"))
+		errx(1, "kprobes");
+	return hits;
+}
+
+/* Whoever calls in a loop has nobody look at it: what is allowed, a chain of grants. */
+static bool calling(void)
+{
+	unsigned long long hits, most;
+	struct share s = join();
+	__u64 began = now_ns(), end = began + 1000000000;
+	unsigned int calls = 0;
+	bool ok = true;
+
+	count_asks(true);
+	for (; ok && calls < 10000; calls++)
+		ok = !wait_for(&s, 0);
+	hits = count_asks(false);
+	ksft_print_msg("wants nothing: %llu looks in %u calls\n", hits, calls);
+	ok = ok && !hits;
+
+	/* It says that it has posted, so that it is listened to, and takes no grant. */
+	s.u->dir[0].want = 1 << 20;
+	count_asks(true);
+	for (calls = 0; ok && now_ns() < end; calls++) {
+		s.u->dir[0].posted += 1 << 16;
+		ok = !wait_for(&s, 0);
+	}
+	hits = count_asks(false);
+	most = (now_ns() - began) / 20000 + 16;
+	ksft_print_msg("wants much: %llu looks in %u calls, at most %llu\n", hits, calls, most);
+	leave(&s);
+	return ok && hits && hits <= most;
 }
 
 /* --- what is given --- */
@@ -834,15 +1099,17 @@ static bool boasting(void)
 	return has_half_beside(boaster, "counters");
 }
 
-/* Says again and again that it has posted a lot, without a queue pair. */
+/* Says again and again that it has posted a lot, without a registered queue pair. */
 static int stranger(struct share *unused)
 {
+	struct share s = open_qp();
+
 	(void)unused;
 	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
 		int fd = open_file(), dir;
 		struct riso_upage *u;
 
-		if (fd < 0 || attach(fd, device, RISO_USER_VERSION))
+		if (fd < 0 || attach(fd, device, RISO_USER_VERSION, s.qp->qp_num))
 			return 1;
 		u = map(fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, RISO_USER_UPAGE);
 		if (u == MAP_FAILED)
@@ -872,6 +1139,17 @@ static int claimant(struct share *unused)
 	return 0;
 }
 
+/* It posts whatever it is given. */
+static int rival(struct share *unused)
+{
+	struct share s = join();
+
+	(void)unused;
+	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
+		take(&s, 100000000, true);
+	return 0;
+}
+
 /* Is a @part of what it is given alone left beside three such processes? */
 static bool keeps_beside(int (*fn)(struct share *), unsigned int part)
 {
@@ -889,6 +1167,31 @@ static bool keeps_beside(int (*fn)(struct share *), unsigned int part)
 		       (unsigned long long)beside);
 	leave(&s);
 	return ok && beside * part >= alone;
+}
+
+/*
+ * Do eight such processes leave this one what one honest process leaves it, nineteen
+ * twentieths of that at least?
+ */
+static bool keeps_beside_eight(int (*fn)(struct share *))
+{
+	struct share s = join();
+	__u64 beside_one, beside_eight;
+	pid_t pid[8];
+	bool ok;
+
+	start_all(rival, pid, 1);
+	take(&s, 200000000, true);
+	beside_one = take(&s, 1500000000, true);
+	ok = stop_all(pid, 1);
+	start_all(fn, pid, ARRAY_SIZE(pid));
+	take(&s, 200000000, true);
+	beside_eight = take(&s, 1500000000, true);
+	ok = stop_all(pid, ARRAY_SIZE(pid)) && ok;
+	ksft_print_msg("%llu bytes beside an honest one, %llu beside eight of these\n",
+		       (unsigned long long)beside_one, (unsigned long long)beside_eight);
+	leave(&s);
+	return ok && beside_eight * 20 >= beside_one * 19;
 }
 
 static bool strangers(void)
@@ -948,20 +1251,56 @@ static int unmapper(struct share *unused)
 	return 0;
 }
 
-static bool unmapping(void)
-{
-	return has_half_beside(unmapper, "stopped");
-}
-
-/* It posts whatever it is given. */
-static int rival(struct share *unused)
+/* The same, and it never calls: what it has taken tells who wants more. */
+static int mute_grasper(struct share *unused)
 {
 	struct share s = join();
+	__u32 seq;
 
 	(void)unused;
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
-		take(&s, 100000000, true);
+	s.u->dir[0].want = 1 << 30;
+	wait_for(&s, 0);
+	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
+		seq = __atomic_load_n(&s.k->dir[0].seq, __ATOMIC_ACQUIRE);
+		__atomic_store_n(&s.u->dir[0].taken, seq, __ATOMIC_RELEASE);
+		usleep(1000);
+	}
 	return 0;
+}
+
+static bool grasping_eight(void)
+{
+	return keeps_beside_eight(grasper) && keeps_beside_eight(mute_grasper);
+}
+
+static bool claiming_eight(void)
+{
+	return keeps_beside_eight(claimant);
+}
+
+/* One that posted nothing for a while, and then posts, has its share again. */
+static bool waking_up(void)
+{
+	struct share s = join();
+	__u64 idle, after;
+	pid_t pid;
+	bool ok;
+
+	start_all(rival, &pid, 1);
+	take(&s, 1000000000, false);
+	idle = take(&s, 1000000000, false);
+	s.u->dir[0].posted += s.k->dir[0].grant[s.k->dir[0].seq % 2].bytes;
+	after = take(&s, 200000000, true) + take(&s, 1500000000, true);
+	ok = stop_all(&pid, 1);
+	ksft_print_msg("%llu bytes while it posts nothing, %llu then\n",
+		       (unsigned long long)idle, (unsigned long long)after);
+	leave(&s);
+	return ok && idle < rate / 100 && after > rate / 4;
+}
+
+static bool unmapping(void)
+{
+	return has_half_beside(unmapper, "unspent");
 }
 
 /* What it posted as debt while nobody else was there does not count beside four later. */
@@ -988,18 +1327,6 @@ static bool has_owed(void)
 	return ok && mine[0] > 1000000000 && mine[1] * 2 >= its[1];
 }
 
-/* It wants for ever, and posts nothing. */
-static int hoarder(struct share *unused)
-{
-	struct share s = join();
-	__u64 bytes;
-
-	(void)unused;
-	for (bytes = 0; bytes < 5ull << 30; )
-		bytes += take(&s, 1000000000, false);
-	return 0;
-}
-
 static bool stealing(void)
 {
 	pid_t pid;
@@ -1007,14 +1334,14 @@ static bool stealing(void)
 	return !in_child(thief, NULL, &pid) && named(pid, "taken");
 }
 
-/* Where that does not take long. */
 static bool hoarding(void)
 {
-	bool ok = !configure("max-rate 400gbit safe-util 400gbit chunk 1m");
 	pid_t pid;
+	bool ok;
 
-	ok = ok && !in_child(hoarder, NULL, &pid) && named(pid, "unspent");
-	return !configure(USUAL) && ok;
+	start_all(grasper, &pid, 1);
+	ok = named(pid, "unspent");
+	return stop_all(&pid, 1) && ok;
 }
 
 /*
@@ -1054,18 +1381,19 @@ static bool stopping(void)
 
 static int killed(int state)
 {
-	struct share s;
+	struct share s = open_qp();
 	int fd;
 
 	fd = open_file();
 	if (state == 0)
 		raise(SIGKILL);
-	if (attach(fd, device, RISO_USER_VERSION))
+	if (attach(fd, device, RISO_USER_VERSION, s.qp->qp_num))
 		return 1;
 	if (state == 1)
 		raise(SIGKILL);
 	close(fd);
-	s = join();
+	connect_qp(&s);
+	take_part(&s);
 	s.u->dir[0].want = 1 << 30;
 	s.u->dir[1].want = 1 << 30;
 	if (state == 2)
@@ -1152,12 +1480,16 @@ static const struct {
 	bool (*run)(void);
 } cases[] = {
 	{ "attach", attaching },
+	{ "report", reporting },
 	{ "map", mapping },
 	{ "fork", forking },
 	{ "passed through a socket", passing },
 	{ "register", registering },
 	{ "many files", many_files },
-	{ "many places", many_places },
+	{ "many places of a user", many_places },
+	{ "many places of a container", many_places_of_container },
+	{ "many places of a user namespace", many_places_of_namespace },
+	{ "calls without a reason", calling },
 	{ "grants", granting },
 	{ "posts while idle", idling },
 	{ "another clock", timing },
@@ -1170,6 +1502,9 @@ static const struct {
 	{ "three that claim as much as they can", claiming },
 	{ "one that has owed", has_owed },
 	{ "one that wants without end", grasping },
+	{ "eight that take grants and post nothing", grasping_eight },
+	{ "eight that claim as much as they can", claiming_eight },
+	{ "one that posts again", waking_up },
 	{ "one that unmaps its pages", unmapping },
 	{ "a thief", stealing },
 	{ "a hoarder", hoarding },
@@ -1183,11 +1518,12 @@ int main(int argc, char **argv)
 	struct rlimit files = { 16384, 16384 };
 	unsigned int i;
 
-	if (argc != 4)
-		errx(2, "usage: user_pages DEVICE RATE EVENTS");
+	if (argc != 5)
+		errx(2, "usage: user_pages DEVICE RATE EVENTS CGROUPS");
 	device = argv[1];
 	rate = strtoull(argv[2], NULL, 10);
 	events = argv[3];
+	cgroups = argv[4];
 	page = sysconf(_SC_PAGESIZE);
 	setrlimit(RLIMIT_NOFILE, &files);
 	enough = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,

@@ -8,7 +8,9 @@
 require rdma rperf rdma-isolate
 need_module rdma_rxe
 events=$(mktemp)
+cgroups=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -f "$events"' EXIT
+mount -t cgroup2 none "$cgroups" || skip_all "no control groups"
 
 # An event that is provoked until it is seen
 is_listening()
@@ -27,4 +29,4 @@ rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 1000 --interval 10000 \
 busywait 60 has_latency_flow rxe0 || skip_all "no latency flow"
 rdma-isolate -j monitor show dev rxe0 >"$events" &
 busywait 60 is_listening || skip_all "no events"
-"$(dirname "$0")/user_pages" rxe0 50000000 "$events"
+"$(dirname "$0")/user_pages" rxe0 50000000 "$events" "$cgroups"

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Places: how many processes of one owner may take part in a device.
+ */
+#ifndef RISO_PLACE_H
+#define RISO_PLACE_H
+
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+enum {
+	/* Processes that may take part in a device. */
+	RISO_PLACES_MAX = 512,
+	/* Control groups of a process that are counted, from its namespace's root on. */
+	RISO_PLACE_LEVELS = 8,
+};
+
+/**
+ * struct riso_places - the places of a device, under &riso_dev.mutex
+ * @used: how many are taken
+ * @uids: how many each user has
+ * @cgroups: how many each control group has; the root of a cgroup namespace counts
+ *	those below it in the namespace
+ */
+struct riso_places {
+	u32 used;
+	struct xarray uids;
+	struct xarray cgroups;
+};
+
+/**
+ * struct riso_place_owner - who has a place
+ * @uid: user of the process, or the one that made its outermost user namespace
+ * @levels: how many of @cgroup count
+ * @cgroup: ids of the control groups of the process, the outermost first
+ */
+struct riso_place_owner {
+	uid_t uid;
+	u32 levels;
+	u64 cgroup[RISO_PLACE_LEVELS];
+};
+
+/**
+ * riso_place_is_free - may an owner have one more place?
+ * @own: places of the owner
+ * @used: places that are taken, those included
+ *
+ * Nobody has more places than are left. So the first owner may have half of all, the
+ * next one half of the rest, and no one owner fills the device.
+ *
+ * Return: true if so.
+ */
+static inline bool riso_place_is_free(u32 own, u32 used)
+{
+	return own < RISO_PLACES_MAX - used;
+}
+
+void riso_place_init(struct riso_places *p);
+void riso_place_exit(struct riso_places *p);
+void riso_place_identify(struct riso_place_owner *owner);
+int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner);
+void riso_place_give_back(struct riso_places *p, const struct riso_place_owner *owner);
+
+#endif /* RISO_PLACE_H */
