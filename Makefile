@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# For people; the list of the module's objects is in Kbuild.
+# For people; the list of the module's objects is in Kbuild. "make help" shows what
+# can be made, and these variables:
 #
 #   KVER=	kernel to build for: a full release, the start of one (6.1, 6.12:
 #		the newest headers of that series), or "debug"; by default the
-#		running kernel where its headers are installed, else 6.12
+#		running kernel where its headers are installed, else the kernel
+#		of the newest headers
 #   KDIR=	the kernel's build directory, where it is in no usual place
 #   DEBUG=1	the same as KVER=debug
 #   T=		the one test to run
 #   DESTDIR=, PREFIX=	where to install
+#   DKMS=	the program of install-dkms and uninstall, with its options
 #   RISO_CACHE=	where kernels and tools that are no packages are kept
 #   RISO_KVM=1	let the virtual machines of "check" use KVM
 
+include version.mk
+
+THIS := $(firstword $(MAKEFILE_LIST))
+
 RISO_CACHE ?= /var/cache/rdma_isolate
 PREFIX ?= /usr/local
+DKMS ?= dkms
 export RISO_CACHE RISO_KVM
 
 BUILD := $(CURDIR)/build
@@ -28,36 +36,52 @@ endif
 ifneq ($(KVER),)
 CHECK_KVER := $(KVER)
 endif
-KVER ?= $(if $(wildcard /lib/modules/$(shell uname -r)/build/Makefile),$(shell uname -r),6.12)
+RUNNING := $(shell uname -r)
+KVER ?= $(if $(wildcard /lib/modules/$(RUNNING)/build/Makefile),$(RUNNING),newest)
 
-# Asked for only where needed: "make check" on a bare machine comes here
-# before there are any headers.
+# Asked for only where needed, after "headers": "make check" on a bare machine
+# comes here before there are any headers.
 ifneq ($(KDIR),)
 KREL = $(shell cat "$(KDIR)/include/config/kernel.release")
+FIND_HEADERS = cat "$(KDIR)/include/config/kernel.release"
 else
 KREL = $(shell tools/kernel.sh rel $(KVER))
 KDIR = $(shell tools/kernel.sh dir $(KVER))
+FIND_HEADERS = tools/kernel.sh dir $(KVER)
 endif
 # One directory for each kernel, so that builds for two do not mix.
 KBUILD_OUT = $(BUILD)/$(KREL)
 SELFTESTS_OUT = $(KBUILD_OUT)/selftests/rdma_isolate
 KMAKE = $(MAKE) -j$(shell nproc) -C $(KDIR) M=$(KBUILD_OUT)
 
-all: module parts
+all: module parts ## the module, the tools, the shim and the agent
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(THIS) | \
+		while IFS='|' read -r what does; do \
+			printf '%-16s%s\n' "$$what" "$$does"; \
+		done
+	@sed -n '/^#   KVER=/,/^$$/s/^# *//p' $(THIS)
+
+# Tells once what is missing: whatever asks for KREL or KDIR comes later.
+headers:
+	@$(FIND_HEADERS) >/dev/null
+ifeq ($(KVER),newest)
+	@echo "no headers of $(RUNNING), which runs: building for $$(tools/kernel.sh rel newest)"
+endif
 
 # Links to the sources, and to nothing that is no longer there.
-links:
-	@test -n "$(KREL)" -a -n "$(KDIR)"
+links: headers
 	@mkdir -p $(KBUILD_OUT)
 	@find $(KBUILD_OUT) -xtype l -delete
 	@cp -rsfT $(CURDIR)/kmod $(KBUILD_OUT)/kmod
 	@cp -rsfT $(CURDIR)/uapi $(KBUILD_OUT)/uapi
-	@ln -sf $(CURDIR)/Kbuild $(KBUILD_OUT)/Kbuild
+	@ln -sf $(CURDIR)/Kbuild $(CURDIR)/version.mk $(CURDIR)/dkms.conf $(KBUILD_OUT)
 
-module: links
+module: links ## only the module
 	$(KMAKE) modules
 
-parts: $(PARTS)
+parts: $(PARTS) ## only what runs in user space
 
 $(PARTS):
 	$(MAKE) -C $@
@@ -74,7 +98,7 @@ selftests: module parts
 setup-%:
 	@tools/setup-debian.sh $*
 
-check: check-unit $(if $(filter debug,$(CHECK_KVER)),setup-debug,setup-vm)
+check: check-unit $(if $(filter debug,$(CHECK_KVER)),setup-debug,setup-vm) ## every test, in virtual machines; T=NAME one of them
 	@for k in $(CHECK_KVER); do $(MAKE) -s KVER=$$k selftests || exit; done
 	@selftests/vm/run.sh $(CHECK_KVER:%=-k %) $(if $(T),-t '$(T)')
 
@@ -85,23 +109,24 @@ check-full: export RISO_CASES ?= all
 check-full: export RISO_TIMEOUT ?= 7200
 check-full: export RISO_LIMIT ?= 36000
 check-full: export RISO_EVERYWHERE = 1
-check-full: check
+check-full: check ## every test for hours
 
-check-unit: setup-build
+check-unit: setup-build ## tests that need no virtual machine
 	@for d in $(PARTS) userspace/tests; do \
 		grep -q '^check:' $$d/Makefile || continue; \
 		$(MAKE) -C $$d check || exit; \
 	done
+	@tools/check-install.sh
 
-bench: setup-vm
+bench: setup-vm ## measure
 	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
 	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER))
 
-demo: setup-vm
+demo: setup-vm ## show what it does, in a virtual machine
 	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
 	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER)) -p demo
 
-vm-shell: setup-vm
+vm-shell: setup-vm ## look inside a virtual machine
 	@$(MAKE) -s selftests
 	@selftests/vm/boot.sh -k $(KVER)
 
@@ -115,7 +140,7 @@ STYLE_IGNORE := FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONSTANT_COMPARISON,CONST_S
 STYLE_TRACE := $(STYLE_IGNORE),OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT
 STYLE_USER := $(STYLE_IGNORE),PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,CAMELCASE,VOLATILE,EMBEDDED_FUNCTION_NAME,USE_NEGATIVE_ERRNO,EMBEDDED_FILENAME
 
-style: setup-style
+style: setup-style ## checkpatch; BASE=COMMIT what changed since
 ifneq ($(BASE),)
 	@$(CHECKPATCH) --ignore $(STYLE_IGNORE) -g $(BASE)..HEAD
 else
@@ -129,19 +154,71 @@ else
 	exit $$status
 endif
 
-sparse: setup-style links
+sparse: setup-style links ## sparse
 	$(KMAKE) C=2 CF="-D__CHECK_ENDIAN__" modules
 
-install: all
-	$(KMAKE) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates modules_install
-	depmod -b $(if $(DESTDIR),$(DESTDIR),/) $(KREL)
+# The kernel's own rules sign the module where there is a key, and else complain that
+# there is none; they run depmod where there is a System.map, and else complain.
+SIGN = $(if $(wildcard $(KDIR)/certs/signing_key.pem),,CONFIG_MODULE_SIG_ALL=)
+UPDATES = $(DESTDIR)/lib/modules/$(KREL)/updates
+
+install: all ## all of it, for one kernel
+	@! ls $(UPDATES)/dkms/rdma_isolate.ko* >/dev/null 2>&1 || { \
+		echo "dkms has the module for $(KREL): make install-dkms, or make uninstall first" >&2; \
+		exit 1; }
+	$(RM) $(UPDATES)/rdma_isolate.ko*
+	$(KMAKE) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates INSTALL_MOD_STRIP=1 \
+		$(SIGN) cmd_depmod= modules_install
+	$(if $(DESTDIR),,depmod $(KREL))
+	$(call each,install)
+
+# $(call each,TARGET): in all directories of user space
+define each
 	for d in $(PARTS); do \
-		$(MAKE) -C $$d DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) install || exit; \
+		$(MAKE) -C $$d DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) $(1) || exit; \
+	done
+endef
+
+# What the module is built from.
+DKMS_SOURCES := dkms.conf version.mk Kbuild kmod uapi LICENSES
+SRC := $(DESTDIR)/usr/src/rdma_isolate
+
+# A module of "make install" would be loaded in place of that of dkms, or be taken for
+# it.
+install-dkms: headers parts ## all of it, the module again for each new kernel by dkms
+	! $(DKMS) status rdma_isolate/$(VERSION) | grep . || \
+		$(DKMS) remove rdma_isolate/$(VERSION) --all
+	$(RM) -r $(SRC)-$(VERSION)
+	mkdir -p $(SRC)-$(VERSION)
+	cp -r $(DKMS_SOURCES) $(SRC)-$(VERSION)
+	$(DKMS) add rdma_isolate/$(VERSION)
+	$(RM) $(UPDATES)/rdma_isolate.ko*
+	$(DKMS) install rdma_isolate/$(VERSION) -k $(KREL)
+	$(call each,install)
+
+# Of all kernels and versions.
+uninstall: ## take away what was installed; settings in /etc stay
+	! lsmod | grep '^rdma_isolate ' || [ -n "$(DESTDIR)" ] || { \
+		echo "the module is loaded: rmmod rdma_isolate first" >&2; exit 1; }
+	for d in $(wildcard $(SRC)-*); do \
+		v=$${d##*rdma_isolate-}; \
+		! $(DKMS) status rdma_isolate/$$v | grep . || \
+			$(DKMS) remove rdma_isolate/$$v --all || exit; \
+		$(RM) -r $$d; \
+	done
+	for k in $(wildcard $(DESTDIR)/lib/modules/*/updates); do \
+		[ -e $$k/rdma_isolate.ko ] || ls $$k/rdma_isolate.ko.* >/dev/null 2>&1 || continue; \
+		$(RM) $$k/rdma_isolate.ko*; \
+		$(if $(DESTDIR),,depmod $$(basename $$(dirname $$k)) || exit;) \
+	done
+	$(call each,uninstall)
+	for d in $(PREFIX)/lib/rdma-isolate $(PREFIX)/share/rdma-isolate /etc/rdma-isolate.d; do \
+		rmdir $(DESTDIR)$$d 2>/dev/null || :; \
 	done
 
-clean:
+clean: ## remove what was built
 	rm -rf $(BUILD)
 	for d in $(PARTS) userspace/tests; do $(MAKE) -C $$d clean || exit; done
 
-.PHONY: all links module parts $(PARTS) selftests check check-full check-unit \
-	bench demo vm-shell style sparse install clean
+.PHONY: all help headers links module parts $(PARTS) selftests check check-full \
+	check-unit bench demo vm-shell style sparse install install-dkms uninstall clean

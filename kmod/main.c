@@ -48,4 +48,6 @@ module_init(riso_init);
 module_exit(riso_exit);
 
 MODULE_DESCRIPTION("Performance isolation for RDMA devices");
+MODULE_AUTHOR("rdma_isolate maintainers");
+MODULE_VERSION(RISO_VERSION);
 MODULE_LICENSE("GPL");

@@ -6,12 +6,14 @@
 #   kernel.sh dir KVER     the directory to build modules against
 #   kernel.sh image KVER   the image to boot in a virtual machine
 # KVER is a full release, or the start of one (6.1, 6.12: the newest kernel
-# headers of that series), or "debug" for the kernel that
-# "setup-debian.sh debug" builds.
+# headers of that series), or "newest" for the newest headers of all, or
+# "debug" for the kernel that "setup-debian.sh debug" builds. RISO_SOURCES is where
+# headers are, /usr/src.
 set -eu
 
 cache=${RISO_CACHE:-/var/cache/rdma_isolate}
 debug_tree=$cache/src/linux-source-6.12
+sources=${RISO_SOURCES:-/usr/src}
 
 die()
 {
@@ -25,11 +27,13 @@ newest_headers()
 {
 	local rel
 
-	for rel in /usr/src/linux-headers-"$1".*-amd64; do
+	for rel in "$sources"/linux-headers-"$1"*-amd64; do
 		[ -e "$rel/Makefile" ] || continue
-		rel=${rel#/usr/src/linux-headers-}
+		rel=${rel#"$sources"/linux-headers-}
 		case $rel in
 		*-cloud-amd64|*-rt-amd64) ;;
+		# 6.1 is the oldest kernel that the module is built for.
+		[1-5].*|6.0.*) ;;
 		*) echo "$rel" ;;
 		esac
 	done | sort -V | tail -n 1
@@ -47,8 +51,14 @@ release()
 	*-*)
 		rel=$1
 		;;
+	newest)
+		rel=$(newest_headers "")
+		[ -n "$rel" ] ||
+			die "no kernel headers of 6.1 or later:" \
+				"install linux-headers-$(uname -r), or give KDIR="
+		;;
 	*)
-		rel=$(newest_headers "$1")
+		rel=$(newest_headers "$1.")
 		[ -n "$rel" ] ||
 			die "no headers of a $1 kernel: run tools/setup-debian.sh build"
 		;;
@@ -65,7 +75,7 @@ headers()
 		return
 	fi
 	rel=$(release "$1")
-	for dir in "/usr/src/linux-headers-$rel" "/lib/modules/$rel/build"; do
+	for dir in "$sources/linux-headers-$rel" "/lib/modules/$rel/build"; do
 		if [ -e "$dir/Makefile" ]; then
 			echo "$dir"
 			return
