@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
@@ -351,6 +352,22 @@ static int find_family(struct nl *nl, struct family *family)
 	return err < 0 ? -errno : 0;
 }
 
+bool nl_module_loaded(void)
+{
+	return !access("/sys/module/" RDMA_ISOLATE_FAMILY_NAME, F_OK);
+}
+
+/* In another network namespace than that of the host the family is not to be found. */
+static void tell_missing(void)
+{
+	if (nl_module_loaded())
+		error("module %s is loaded, but does not answer in this network namespace: " NL_ELSEWHERE,
+		      RDMA_ISOLATE_FAMILY_NAME);
+	else
+		error("module %s is not loaded: modprobe %s",
+		      RDMA_ISOLATE_FAMILY_NAME, RDMA_ISOLATE_FAMILY_NAME);
+}
+
 struct nl *nl_open(void)
 {
 	struct family family = {
@@ -383,8 +400,7 @@ struct nl *nl_open(void)
 	nl->seq = time(NULL);
 	err = find_family(nl, &family);
 	if (err == -ENOENT) {
-		error("module %s is not loaded: modprobe %s",
-		      RDMA_ISOLATE_FAMILY_NAME, RDMA_ISOLATE_FAMILY_NAME);
+		tell_missing();
 		goto close_sock;
 	}
 	if (err) {

@@ -26,6 +26,12 @@ typedef void (*nl_reply_fn)(const struct nlattr * const *attrs,
 /* enough for the attributes of every object */
 enum { NL_ATTRS_MAX = 32 };
 
+/* How to get from a container or another network namespace to where it answers */
+#define NL_ELSEWHERE	"run this on the host, or with nsenter --net=/proc/1/ns/net"
+
+/* Is the module there, wherever it answers? */
+bool nl_module_loaded(void);
+
 /**
  * nl_open - find the family
  *
