@@ -189,33 +189,90 @@ all_at_once()
 		rule show
 }
 
-# wrong STATUS TEXT LINE...: these in the last file are refused with this, those of
-# the others are not applied, and nothing changes
+# wrong STATUS TEXT LINE...: these in the second file are refused with this, and those of
+# the others are applied
 wrong()
 {
-	local want=$1 text=$2 status
+	local want=$1 text=$2 id
 	shift 2
 
 	rm "$conf"/*
+	rdma-isolate dev set dev rxe0 chunk 4k
+	for id in $(rdma-isolate -j rule show |
+		jq '.[] | select(.ulp == "good" or .ulp == "better").id'); do
+		rdma-isolate rule delete id "$id"
+	done
 	file 10-good.conf "rule add ulp good class latency" \
 		"dev set dev rxe0 chunk 32k"
 	file 20-bad.conf "$@"
-	state before
-	refused "$want" "$conf/20-bad.conf:$text" apply
-	status=$?
-	is_still before && return $status
+	file 30-better.conf "rule add ulp better class latency"
+	refused "$want" "$conf/20-bad.conf:$text" apply &&
+	shows '.[0].chunk_bytes == 32768' dev show dev rxe0 &&
+	shows 'map(.ulp) | contains(["good", "better"]) and all(. != "bad")' rule show
+}
+
+# Where two files have to do with a refusal the one that is right is applied.
+earlier_file_is_wrong()
+{
+	rm "$conf"/*
+	file 10-first.conf "dev set dev rxe1 safe-util 1tbit" \
+		"rule add ulp first class latency"
+	file 20-second.conf "dev set dev rxe1 chunk 64k" \
+		"rule add ulp second class latency"
+	refused 1 "$conf/10-first.conf is left out" apply &&
+	! refused 1 "$conf/20-second.conf is left out" apply >/dev/null &&
+	shows '.[0].chunk_bytes == 65536' dev show dev rxe1 &&
+	shows 'map(.ulp) | any(. == "second") and all(. != "first")' rule show
+}
+
+only_checked()
+{
+	file 20-bad.conf "rule add ulp x class latency" "nonsense"
+	file 30-bad.conf "rule add ulp x class"
+	state before &&
+	refused 2 "$conf/20-bad.conf:2: unknown object" apply --check &&
+	refused 2 "$conf/30-bad.conf:1: class needs a value" apply --check &&
+	is_still before && rm "$conf"/*-bad.conf &&
+	[ "$(rdma-isolate apply --check)" = OK ]
+}
+
+# doctor_says FILTER: what jq makes of the answer; the doctor itself may call it bad
+doctor_says()
+{
+	local out
+
+	out=$(rdma-isolate -j doctor 2>/dev/null)
+	jq -e "$1" <<<"$out" >/dev/null && return
+	ktap_print_msg "${out//$'\n'/ }"
+	return 1
+}
+
+doctor_names_it()
+{
+	rm "$conf"/*
+	file 10-good.conf "rule add ulp good class latency" && rdma-isolate apply &&
+	doctor_says 'any(.check == "settings" and .verdict == "ok") and
+		all(.check != "applied")' &&
+	file 20-bad.conf "rule add ulp bad clas latency" &&
+	doctor_says "any(.check == \"settings\" and .verdict == \"bad\" and
+		(.found | contains(\"$conf/20-bad.conf\")))" &&
+	! rdma-isolate doctor >/dev/null 2>&1 &&
+	file 20-bad.conf "rule add ulp new class latency" \
+		"dev set dev rxe0 chunk 64k" &&
+	doctor_says 'any(.check == "applied" and (.found | startswith("2 commands")))' &&
+	rdma-isolate apply && doctor_says 'all(.check != "applied")'
 }
 
 too_many_rules()
 {
 	local i lines=() room
 
+	# those of the other files are deleted first, and one is before
 	room=$((1024 - $(rdma-isolate -j rule show | jq length)))
-	for ((i = 1; i <= room; i++)); do
+	for ((i = 1; i <= room + 2; i++)); do
 		lines+=("rule add ulp x$i class latency")
 	done
-	# one of the other file is before
-	wrong 1 "$room: there may be 1024 rules at most" "${lines[@]}"
+	wrong 1 "$((room + 2)): there may be 1024 rules at most" "${lines[@]}"
 }
 
 a_directory()
@@ -260,7 +317,7 @@ mkdir -p "$conf" && mount -t tmpfs -o mode=755 riso-apply "$conf" || {
 }
 setup_rxe || skip_all "no rxe devices"
 ktap_print_header
-ktap_set_plan 24
+ktap_set_plan 27
 by_unit "systemd and udev are there" start_systemd "$BOOT_DIR"/rdma-isolate{,@}.service
 check "no file, nothing to do" rdma-isolate apply
 first_files
@@ -290,6 +347,9 @@ check "settings that are at odds" wrong 2 "1: safe-util of rxe9 may not be above
 check "a setting that the kernel refuses" wrong 1 "2: safe-util may not be above" \
 	"rule add ulp bad class latency" "dev set dev rxe0 safe-util 1tbit chunk 8k"
 check "a rule that the kernel refuses" too_many_rules
+check "a rule that the earlier file has wrong" earlier_file_is_wrong
+check "files are only checked" only_checked
+check "the doctor names what is left out" doctor_names_it
 check "a directory" a_directory
 by_unit "the unit fails then" unit_fails
 by_unit "and not without a file; the module goes" module_goes

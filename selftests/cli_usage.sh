@@ -42,7 +42,7 @@ help_is_complete()
 			rdma-isolate "$object" help | grep -q "^      $key " || return
 		done
 	done
-	for object in $(rdma-isolate complete | grep -Ev "help|dump|sync|apply|top|calibrate"); do
+	for object in $(rdma-isolate complete | grep -Ev "help|dump|sync|apply|run|top|calibrate"); do
 		for verb in $(rdma-isolate complete "$object" | grep -v help); do
 			rdma-isolate "$object" help |
 				grep -q "^rdma-isolate $object $verb" || return
@@ -117,7 +117,7 @@ usage "needs a value" top --batch dev
 usage "top may not stand here" -b <(echo top --batch)
 usage "nothing may follow dump" dump x
 usage "sync takes one FILE" sync
-usage "one DEV at most" apply rxe0 rxe1
+usage "one DEV, or --check" apply rxe0 rxe1
 usage "the name of an RDMA device" apply ""
 usage "the name of an RDMA device" apply /sys/class/infiniband/
 usage "-b FILE" -b - dev show

@@ -301,9 +301,10 @@ void print_fields(struct printer *out, const struct name_set *set,
 	}
 }
 
-static void print_counter(struct printer *out, const struct nlattr *nest)
+/* The name of a counter, NULL if there is none or no value */
+static const char *read_counter(const struct nlattr *nest, uint64_t *value)
 {
-	const struct nlattr *attr, *name = NULL, *value = NULL;
+	const struct nlattr *attr, *name = NULL, *number = NULL;
 
 	mnl_attr_for_each_nested(attr, nest) {
 		switch (mnl_attr_get_type(attr)) {
@@ -311,26 +312,48 @@ static void print_counter(struct printer *out, const struct nlattr *nest)
 			name = attr;
 			break;
 		case RDMA_ISOLATE_A_COUNTER_VALUE:
-			value = attr;
+			number = attr;
 			break;
 		}
 	}
 
 	if (!name || mnl_attr_validate(name, MNL_TYPE_NUL_STRING) < 0 ||
-	    !value || mnl_attr_validate(value, MNL_TYPE_U64) < 0)
-		return;
-	print_number(out, mnl_attr_get_str(name), mnl_attr_get_str(name),
-		     FMT_COUNT, NULL, mnl_attr_get_u64(value));
+	    !number || mnl_attr_validate(number, MNL_TYPE_U64) < 0)
+		return NULL;
+	*value = mnl_attr_get_u64(number);
+	return mnl_attr_get_str(name);
 }
 
 void print_counters(struct printer *out, const struct nlmsghdr *nlh,
 		    uint16_t counter)
 {
 	const struct nlattr *attr;
+	const char *name;
+	uint64_t value;
 
-	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr))
-		if (mnl_attr_get_type(attr) == counter)
-			print_counter(out, attr);
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr)) {
+		if (mnl_attr_get_type(attr) != counter)
+			continue;
+		name = read_counter(attr, &value);
+		if (name)
+			print_number(out, name, name, FMT_COUNT, NULL, value);
+	}
+}
+
+uint64_t find_counter(const struct nlmsghdr *nlh, uint16_t counter, const char *name)
+{
+	const struct nlattr *attr;
+	const char *is;
+	uint64_t value;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr)) {
+		if (mnl_attr_get_type(attr) != counter)
+			continue;
+		is = read_counter(attr, &value);
+		if (is && !strcmp(is, name))
+			return value;
+	}
+	return 0;
 }
 
 static void verb_synopsis(FILE *file, const struct object *object,
@@ -379,7 +402,7 @@ void cmd_help(FILE *file)
 	      "       rdma-isolate [-d] [-j] [-p] -b FILE\n"
 	      "       rdma-isolate dump\n"
 	      "       rdma-isolate sync FILE\n"
-	      "       rdma-isolate apply [DEV]\n"
+	      "       rdma-isolate apply [DEV | --check]\n"
 	      "       rdma-isolate run [--class CLASS] -- PROGRAM [ARGUMENT]...\n"
 	      "       rdma-isolate OBJECT help\n"
 	      "       rdma-isolate -V | help\n"
@@ -391,6 +414,7 @@ void cmd_help(FILE *file)
 	      "dump: print settings and rules as commands\n"
 	      "sync: make settings and rules those of such a file\n"
 	      "apply: add settings and rules of all files in " CONFIG_DIR "\n"
+	      "       --check: only say whether the files are right\n"
 	      "run: run a program with the verbs shim, which shares by the rules\n",
 	      file);
 	for (i = 0; i < OBJECTS; i++) {
@@ -565,8 +589,10 @@ int cmd_complete(int argc, char **argv)
 		return CMD_DONE;
 	}
 
-	if (argc == 1 && !strcmp(argv[0], "apply"))
+	if (argc == 1 && !strcmp(argv[0], "apply")) {
+		puts("--check");
 		complete_dev();
+	}
 	object = find_object(argv[0]);
 	if (!object)
 		return CMD_DONE;

@@ -162,6 +162,9 @@ void print_fields(struct printer *out, const struct name_set *set,
 void print_counters(struct printer *out, const struct nlmsghdr *nlh,
 		    uint16_t counter);
 
+/* The value of one of them, 0 if it is not there */
+uint64_t find_counter(const struct nlmsghdr *nlh, uint16_t counter, const char *name);
+
 /* What is shown of an object */
 extern const struct field dev_fields[];
 extern const struct field flow_fields[];

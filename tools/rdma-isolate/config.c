@@ -264,11 +264,19 @@ int config_read(struct config *config)
 	return err ? CMD_REFUSED : CMD_DONE;
 }
 
-void config_free(struct config *config)
+static void drop_items(struct config *config)
 {
 	free(config->devs.item);
 	free(config->rules.item);
+	config->devs = (struct items) { };
+	config->rules = (struct items) { };
+}
+
+void config_free(struct config *config)
+{
+	drop_items(config);
 	globfree(&config->files);
+	free(config->left);
 	*config = (struct config) { };
 }
 
@@ -373,11 +381,24 @@ int config_dump(FILE *file)
 
 /* --- what a file wants --- */
 
+/* As the kernel would show it: the weight always, and nothing that is off */
+static void fill_rule(struct item *rule)
+{
+	struct setting *weight, *choose;
+
+	weight = &rule->set[place_of(rule_add_verb, RDMA_ISOLATE_A_RULE_WEIGHT)];
+	if (!weight->given)
+		weight->number = WEIGHT_DEFAULT;
+	weight->given = true;
+	choose = &rule->set[place_of(rule_add_verb, RDMA_ISOLATE_A_RULE_CHOOSE)];
+	if (choose->given && choose->number == RISO_SWITCH_OFF)
+		*choose = (struct setting){ };
+}
+
 static int add_command(struct config *config, const struct command *cmd,
 		       const char *file, unsigned int line)
 {
 	struct item wanted = { .file = file, .line = line };
-	struct setting *weight, *choose;
 	struct item *item;
 	unsigned int i;
 
@@ -389,16 +410,7 @@ static int add_command(struct config *config, const struct command *cmd,
 					   cmd->call.args[i].key);
 	item_from_call(&wanted, &cmd->call);
 	if (cmd->verb == rule_add_verb) {
-		weight = &wanted.set[place_of(rule_add_verb,
-					      RDMA_ISOLATE_A_RULE_WEIGHT)];
-		if (!weight->given)
-			weight->number = WEIGHT_DEFAULT;
-		weight->given = true;
-		/* The kernel does not tell of what is off. */
-		choose = &wanted.set[place_of(rule_add_verb,
-					      RDMA_ISOLATE_A_RULE_CHOOSE)];
-		if (choose->given && choose->number == RISO_SWITCH_OFF)
-			*choose = (struct setting){ };
+		fill_rule(&wanted);
 		*add_item(&config->rules) = wanted;
 		return CMD_DONE;
 	}
@@ -433,8 +445,11 @@ static int read_file(const char *name, struct config *config)
 	return status;
 }
 
-/* What can only be seen when all lines about a device are known */
-static int check_devs(const struct items *devs)
+/*
+ * What can only be seen when all lines about a device are known: the file that has the
+ * last line about one that is wrong, or NULL
+ */
+static const char *check_devs(const struct items *devs)
 {
 	struct item *dev = devs->item;
 	struct setting *max_rate, *safe_util;
@@ -449,9 +464,9 @@ static int check_devs(const struct items *devs)
 		usage_error("safe-util of %s may not be above its max-rate",
 			    dev_name(dev));
 		error_from(NULL, 0);
-		return CMD_USAGE;
+		return dev->file;
 	}
-	return CMD_DONE;
+	return NULL;
 }
 
 static int dir_error(const char *dir, int err)
@@ -462,12 +477,10 @@ static int dir_error(const char *dir, int err)
 	return err;
 }
 
-/* With the command, unless it is NULL, in place of what the file of this name has */
-static int read_dir(const char *dir, struct config *config, const char *instead,
-		    const struct command *cmd)
+/* The names of the files; nothing is read yet. */
+static int find_files(const char *dir, struct config *config)
 {
-	char **name, **end, names[PATH_MAX];
-	int status = CMD_DONE;
+	char names[PATH_MAX];
 
 	*config = (struct config) { };
 	snprintf(names, sizeof(names), "%s/*.conf", dir);
@@ -481,24 +494,86 @@ static int read_dir(const char *dir, struct config *config, const char *instead,
 	default:
 		return CMD_REFUSED;
 	}
-	name = config->files.gl_pathv;
-	end = name + config->files.gl_pathc;
-	for (; name < end && status == CMD_DONE; name++) {
-		if (cmd && strcmp(*name, instead) >= 0) {
-			status = add_command(config, cmd, instead, 1);
-			cmd = NULL;
-		}
-		if (status == CMD_DONE && (!instead || strcmp(*name, instead)))
-			status = read_file(*name, config);
+	config->left = calloc(config->files.gl_pathc + 1, sizeof(*config->left));
+	if (config->left)
+		return CMD_DONE;
+	error("%s", strerror(ENOMEM));
+	return CMD_REFUSED;
+}
+
+static void leave_out(struct config *config, const char *file, enum config_left why)
+{
+	size_t i;
+
+	for (i = 0; i < config->files.gl_pathc; i++)
+		if (config->files.gl_pathv[i] == file)
+			config->left[i] = why;
+}
+
+/* Read those files that are not left out; the first that is wrong, or NULL */
+static const char *read_taken(struct config *config, int *status)
+{
+	const char *wrong;
+	size_t i;
+
+	drop_items(config);
+	for (i = 0; i < config->files.gl_pathc; i++) {
+		if (config->left[i] != CONFIG_TAKEN)
+			continue;
+		*status = read_file(config->files.gl_pathv[i], config);
+		if (*status != CMD_DONE)
+			return config->files.gl_pathv[i];
 	}
-	if (cmd && status == CMD_DONE)
-		status = add_command(config, cmd, instead, 1);
-	return status == CMD_DONE ? check_devs(&config->devs) : status;
+	wrong = check_devs(&config->devs);
+	*status = wrong ? CMD_USAGE : CMD_DONE;
+	return wrong;
+}
+
+/* Read all that can be taken; the status of the first that cannot */
+static int read_files(struct config *config)
+{
+	int status, first = CMD_DONE;
+	const char *wrong;
+
+	while ((wrong = read_taken(config, &status))) {
+		leave_out(config, wrong, CONFIG_WRONG);
+		if (first == CMD_DONE)
+			first = status;
+	}
+	return first;
 }
 
 int config_read_dir(const char *dir, struct config *config)
 {
-	return read_dir(dir, config, NULL, NULL);
+	int status = find_files(dir, config);
+
+	return status == CMD_DONE ? read_files(config) : status;
+}
+
+/* Are the files right with the command in place of what the file of this name has? */
+static int check_with(const char *dir, const char *instead, const struct command *cmd)
+{
+	int status, added = CMD_DONE;
+	struct config config;
+	char **name, **end;
+
+	status = find_files(dir, &config);
+	name = config.files.gl_pathv;
+	end = name + config.files.gl_pathc;
+	for (; name < end && status == CMD_DONE; name++) {
+		if (cmd && strcmp(*name, instead) >= 0) {
+			added = add_command(&config, cmd, instead, 1);
+			cmd = NULL;
+		}
+		if (strcmp(*name, instead))
+			status = read_file(*name, &config);
+	}
+	if (cmd)
+		added = add_command(&config, cmd, instead, 1);
+	if (status == CMD_DONE && check_devs(&config.devs))
+		status = CMD_USAGE;
+	config_free(&config);
+	return status == CMD_DONE ? added : status;
 }
 
 /* --- to make them the same --- */
@@ -549,7 +624,7 @@ static bool dev_changes(const struct item *now, const struct item *then,
 }
 
 static int apply_devs(struct nl *nl, const struct config *now,
-		      const struct config *then)
+		      const struct config *then, const char **refused)
 {
 	const struct item *dev = then->devs.item;
 	const struct item *is;
@@ -565,22 +640,49 @@ static int apply_devs(struct nl *nl, const struct config *now,
 			continue;
 		error_from(dev->file, dev->line);
 		if (send_item(nl, RDMA_ISOLATE_CMD_DEV_SET, &name_set_dev,
-			      dev_set_verb->args, &change))
+			      dev_set_verb->args, &change)) {
+			*refused = dev->file;
 			return CMD_REFUSED;
+		}
 	}
 	return CMD_DONE;
 }
 
-/* Make it what then says; if others_go, rules that it does not have are deleted. */
+static int delete_rule(struct nl *nl, uint32_t id)
+{
+	struct nlmsghdr *nlh = nl_request(nl, RDMA_ISOLATE_CMD_RULE_DEL, false);
+
+	mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_RULE_ID, id);
+	return nl_send(nl, &name_set_rule, NULL, NULL);
+}
+
+/* A rule that gets another place: the kernel does not take the same twice. */
+static int delete_equal(struct nl *nl, const struct items *now, struct rule_plan *plan,
+			const struct item *rule)
+{
+	unsigned int i;
+
+	for (i = 0; i < now->n; i++) {
+		if (plan->keep[i] || !item_same(&now->item[i], rule))
+			continue;
+		plan->keep[i] = true;
+		return delete_rule(nl, now->item[i].id);
+	}
+	return 0;
+}
+
+/*
+ * Make it what then says; if others_go, rules that it does not have are deleted. The
+ * file is told that has a line that was refused.
+ */
 static int apply(const struct config *now, const struct config *then,
-		 bool others_go)
+		 bool others_go, const char **refused)
 {
 	const struct items *rules = &then->rules;
 	struct rule_plan plan = {
 		.keep = calloc(now->rules.n + 1, sizeof(*plan.keep)),
 	};
 	struct nl *nl = plan.keep ? nl_open() : NULL;
-	struct nlmsghdr *nlh;
 	int status = CMD_REFUSED;
 	unsigned int i;
 
@@ -591,18 +693,19 @@ static int apply(const struct config *now, const struct config *then,
 	/* first what may be refused */
 	for (i = plan.add; i < rules->n; i++) {
 		error_from(rules->item[i].file, rules->item[i].line);
-		if (send_item(nl, RDMA_ISOLATE_CMD_RULE_ADD, &name_set_rule,
-			      rule_add_verb->args, &rules->item[i]))
+		if (others_go && delete_equal(nl, &now->rules, &plan, &rules->item[i]))
 			goto close;
+		if (send_item(nl, RDMA_ISOLATE_CMD_RULE_ADD, &name_set_rule,
+			      rule_add_verb->args, &rules->item[i])) {
+			*refused = rules->item[i].file;
+			goto close;
+		}
 	}
-	status = apply_devs(nl, now, then);
+	status = apply_devs(nl, now, then, refused);
 	for (i = 0; i < now->rules.n && status == CMD_DONE; i++) {
 		if (!others_go || plan.keep[i])
 			continue;
-		nlh = nl_request(nl, RDMA_ISOLATE_CMD_RULE_DEL, false);
-		mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_RULE_ID,
-				 now->rules.item[i].id);
-		if (nl_send(nl, &name_set_rule, NULL, NULL))
+		if (delete_rule(nl, now->rules.item[i].id))
 			status = CMD_REFUSED;
 	}
 close:
@@ -615,17 +718,18 @@ free:
 
 void config_restore(const struct config *before)
 {
+	const char *refused;
 	struct config now;
 
 	if (config_read(&now) == CMD_DONE)
-		apply(&now, before, true);
+		apply(&now, before, true, &refused);
 	config_free(&now);
 }
 
 static int apply_or_restore(const struct config *now, const struct config *then,
-			    bool others_go)
+			    bool others_go, const char **refused)
 {
-	int status = apply(now, then, others_go);
+	int status = apply(now, then, others_go, refused);
 
 	if (status != CMD_DONE)
 		config_restore(now);
@@ -635,15 +739,16 @@ static int apply_or_restore(const struct config *now, const struct config *then,
 int config_sync(const char *file)
 {
 	struct config now = { }, then = { };
+	const char *refused;
 	int status;
 
 	status = read_file(file, &then);
-	if (status == CMD_DONE)
-		status = check_devs(&then.devs);
+	if (status == CMD_DONE && check_devs(&then.devs))
+		status = CMD_USAGE;
 	if (status == CMD_DONE)
 		status = config_read(&now);
 	if (status == CMD_DONE)
-		status = apply_or_restore(&now, &then, true);
+		status = apply_or_restore(&now, &then, true, &refused);
 	config_free(&now);
 	config_free(&then);
 	return status;
@@ -656,41 +761,124 @@ static int lock(void)
 
 	if (fd >= 0 && !flock(fd, LOCK_EX))
 		return fd;
-	error("%s: %s", APPLY_LOCK, strerror(errno));
+	if (errno == EACCES)
+		error("only root may apply settings");
+	else
+		error("%s: %s", APPLY_LOCK, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
 }
 
-static int apply_additions(struct config *then, const char *dev)
+static int apply_additions(struct config *then, const char *dev, const char **refused)
 {
 	struct config now;
 	int status;
 
+	*refused = NULL;
 	status = config_read(&now);
 	if (status == CMD_DONE) {
 		rules_missing(&now.rules, &then->rules);
 		devs_present(&now.devs, &then->devs, dev);
-		status = apply_or_restore(&now, then, false);
+		status = apply_or_restore(&now, then, false, refused);
 	}
 	config_free(&now);
 	return status;
 }
 
+/*
+ * Two files may have to do with what was refused: the later one is left out first, and
+ * is tried again when it has turned out to be the earlier one's fault.
+ */
+static int apply_again(struct config *then, const char *dev, const char *last)
+{
+	const char *refused;
+	size_t i;
+
+	for (i = 0; i < then->files.gl_pathc; i++) {
+		if (then->left[i] != CONFIG_REFUSED || then->files.gl_pathv[i] == last)
+			continue;
+		then->left[i] = CONFIG_TAKEN;
+		read_files(then);
+		if (apply_additions(then, dev, &refused) == CMD_DONE)
+			continue;
+		if (!refused)
+			return CMD_REFUSED;
+		then->left[i] = CONFIG_REFUSED;
+	}
+	return CMD_DONE;
+}
+
+/* Leave out what the kernel refuses, until it takes the rest. */
+static int apply_files(struct config *then, const char *dev)
+{
+	const char *refused, *last = NULL;
+	int status;
+
+	while ((status = apply_additions(then, dev, &refused)) != CMD_DONE && refused) {
+		last = refused;
+		leave_out(then, last, CONFIG_REFUSED);
+		read_files(then);
+	}
+	if (status == CMD_DONE && last)
+		status = apply_again(then, dev, last);
+	return last ? CMD_REFUSED : status;
+}
+
 int config_apply(const char *dir, const char *dev)
 {
+	int status, locked, applied = CMD_DONE;
 	struct config then;
-	int status, locked;
+	size_t i;
 
 	status = config_read_dir(dir, &then);
-	if (status == CMD_DONE && (then.devs.n || then.rules.n)) {
+	if (then.devs.n || then.rules.n) {
 		locked = lock();
-		status = locked < 0 ? CMD_REFUSED : apply_additions(&then, dev);
+		applied = locked < 0 ? CMD_REFUSED : apply_files(&then, dev);
 		if (locked >= 0)
 			close(locked);
 	}
+	for (i = 0; i < then.files.gl_pathc; i++)
+		if (then.left && then.left[i] != CONFIG_TAKEN)
+			error("%s is left out", then.files.gl_pathv[i]);
 	config_free(&then);
-	return status;
+	return status == CMD_DONE ? applied : status;
+}
+
+int config_count_open(struct config *then)
+{
+	struct item change;
+	struct config now;
+	unsigned int i;
+	int n;
+
+	if (config_read(&now) != CMD_DONE)
+		return -1;
+	rules_missing(&now.rules, &then->rules);
+	devs_present(&now.devs, &then->devs, NULL);
+	n = then->rules.n;
+	for (i = 0; i < then->devs.n; i++)
+		n += dev_changes(find_dev(&now.devs, dev_name(&then->devs.item[i])),
+				 &then->devs.item[i], &change);
+	config_free(&now);
+	return n;
+}
+
+uint32_t config_find_rule(const struct call *add)
+{
+	struct item wanted = { };
+	struct config now;
+	uint32_t id = 0;
+	unsigned int i;
+
+	item_from_call(&wanted, add);
+	fill_rule(&wanted);
+	if (config_read(&now) == CMD_DONE)
+		for (i = 0; i < now.rules.n && !id; i++)
+			if (item_same(&now.rules.item[i], &wanted))
+				id = now.rules.item[i].id;
+	config_free(&now);
+	return id;
 }
 
 /* --- to keep a setting --- */
@@ -714,13 +902,11 @@ int config_keep(const char *dir, const char *name, struct command *cmd)
 {
 	char file[PATH_MAX], fresh[PATH_MAX];
 	const char *dev = call_value(&cmd->call, "dev")->text;
-	struct config config;
 	int status;
 
 	snprintf(file, sizeof(file), "%s/%s-%s.conf", dir, name, dev);
 	snprintf(fresh, sizeof(fresh), "%s/.%s-%s.conf", dir, name, dev);
-	status = read_dir(dir, &config, file, cmd);
-	config_free(&config);
+	status = check_with(dir, file, cmd);
 	if (status != CMD_DONE)
 		return status;
 	if ((mkdir(dir, 0755) && errno != EEXIST) || !write_dev(fresh, cmd)) {

@@ -53,20 +53,34 @@ struct items {
 };
 
 /**
+ * enum config_left - why a file is left out
+ * @CONFIG_TAKEN: it is not
+ * @CONFIG_WRONG: a line of it is wrong
+ * @CONFIG_REFUSED: the kernel has refused a line of it
+ */
+enum config_left {
+	CONFIG_TAKEN,
+	CONFIG_WRONG,
+	CONFIG_REFUSED,
+};
+
+/**
  * struct config - settings and rules
  * @devs: devices, each once
  * @rules: in their order
  * @files: of config_read_dir(), whose names the items have
+ * @left: for each file, why it is left out
  */
 struct config {
 	struct items devs;
 	struct items rules;
 	glob_t files;
+	enum config_left *left;
 };
 
 /**
  * struct rule_plan - how to make the rules others
- * @keep: for each that is there now: it stays
+ * @keep: for each that is there now: it is not to be deleted
  * @add: the first of the others that has to be added, as have all behind it
  *
  * A rule is only ever added behind all others, and the order counts.
@@ -94,10 +108,25 @@ int config_read(struct config *config);
 int config_dump(FILE *file);
 int config_sync(const char *file);
 
-/* What all files of a directory want, nothing if there is none */
+/**
+ * config_read_dir - read what all files of a directory want
+ * @dir: the directory, which need not be there
+ * @config: gets what those files want that have nothing wrong in them
+ *
+ * Return: CMD_DONE, or the status of the first file that is left out, after telling what
+ * is wrong with each.
+ */
 int config_read_dir(const char *dir, struct config *config);
 
-/* Add that to what there is, for all devices or for one */
+/**
+ * config_apply - add what the files of a directory want to what there is
+ * @dir: the directory
+ * @dev: the only device that is changed, NULL for all
+ *
+ * A file with anything wrong in it, or that the kernel refuses, is left out.
+ *
+ * Return: CMD_DONE, or the status of the first file that was left out, after telling why.
+ */
 int config_apply(const char *dir, const char *dev);
 
 /**
@@ -112,6 +141,18 @@ int config_apply(const char *dir, const char *dev);
  * Return: CMD_DONE, or another status after telling what is wrong.
  */
 int config_keep(const char *dir, const char *name, struct command *cmd);
+
+/**
+ * config_count_open - count what files want and is not so
+ * @then: what they want, of config_read_dir(); is changed
+ *
+ * Return: settings of devices that are there, and rules; or -1 after telling what is
+ * wrong.
+ */
+int config_count_open(struct config *then);
+
+/* The id of the rule that says what "rule add" would, 0 if there is none */
+uint32_t config_find_rule(const struct call *add);
 
 /* Undo what was done since */
 void config_restore(const struct config *before);

@@ -3,7 +3,9 @@
  * Looks at the host and at the module, and says what to mend.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
+#include "config.h"
 #include "doctor.h"
 
 /* What a program with a few large buffers registers */
@@ -85,38 +88,130 @@ static void check_order(struct report *report, struct nl *nl)
 		tell("order", VERDICT_OK, found, NULL, report);
 }
 
-static void check_dev(const struct nlattr * const *attrs,
-		      const struct nlmsghdr *nlh, void *data)
+/* What is left out is told on the standard error when it is read. */
+static void check_settings(struct report *report, struct config *config)
 {
-	struct report *report = data;
-	char found[128], fix[128];
-	const char *name;
+	char found[PATH_MAX];
+	bool any = false;
+	int status;
+	size_t i;
+
+	status = config_read_dir(CONFIG_DIR, config);
+	for (i = 0; i < config->files.gl_pathc; i++) {
+		if (config->left[i] == CONFIG_TAKEN)
+			continue;
+		any = true;
+		snprintf(found, sizeof(found), "%s has an error, and is left out at boot",
+			 config->files.gl_pathv[i]);
+		tell("settings", VERDICT_BAD, found,
+		     "rdma-isolate apply --check, until it says OK", report);
+	}
+	if (status != CMD_DONE && !any)
+		tell("settings", VERDICT_HINT, CONFIG_DIR " cannot be read",
+		     "ask as root", report);
+	else if (!any)
+		tell("settings", VERDICT_OK,
+		     "no file of " CONFIG_DIR " has an error", NULL, report);
+}
+
+/* A file may be right, and not be applied, or be what somebody has changed since. */
+static void check_applied(struct report *report, struct config *config)
+{
+	int open = config_count_open(config);
+	char found[96];
+
+	if (open <= 0)
+		return;
+	snprintf(found, sizeof(found), "%d commands of " CONFIG_DIR " are not in force",
+		 open);
+	tell("applied", VERDICT_HINT, found, "rdma-isolate apply", report);
+}
+
+enum { DEVS_MAX = 64 };
+
+/* Devices that are enabled, and what each message adds to them */
+struct devs {
+	unsigned int n;
+	struct doctor_dev dev[DEVS_MAX];
+	char name[DEVS_MAX][RDMA_ISOLATE_DEV_NAME_MAX + 1];
+};
+
+static struct doctor_dev *find_dev(struct devs *devs, const struct nlattr *name)
+{
+	unsigned int i;
+
+	for (i = 0; name && i < devs->n; i++)
+		if (!strcmp(devs->name[i], mnl_attr_get_str(name)))
+			return &devs->dev[i];
+	return NULL;
+}
+
+static void add_dev(const struct nlattr * const *attrs,
+		    const struct nlmsghdr *nlh, void *data)
+{
+	const struct name_set *set = &name_set_dev;
+	struct devs *devs = data;
+	unsigned int i = devs->n;
 
 	(void)nlh;
-	if (!attrs[RDMA_ISOLATE_A_DEV_NAME] ||
-	    !attrs[RDMA_ISOLATE_A_DEV_STATE] ||
-	    mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_STATE]) !=
-	    RISO_DEV_ENFORCE)
+	if (i == DEVS_MAX || !attrs[RDMA_ISOLATE_A_DEV_NAME] ||
+	    nl_number(attrs, RDMA_ISOLATE_A_DEV_STATE, set) != RISO_DEV_ENFORCE)
 		return;
-	name = mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]);
-	if (attrs[RDMA_ISOLATE_A_DEV_CALIBRATED] &&
-	    !mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_CALIBRATED])) {
-		snprintf(found, sizeof(found),
-			 "max-rate of %s is only guessed", name);
-		snprintf(fix, sizeof(fix),
-			 "rdma-isolate calibrate dev %s --apply",
-			 name);
-		tell("max-rate", VERDICT_HINT, found, fix, report);
+	devs->n++;
+	snprintf(devs->name[i], sizeof(devs->name[i]), "%s",
+		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
+	devs->dev[i] = (struct doctor_dev) {
+		.name = devs->name[i],
+		.calibrated = nl_number(attrs, RDMA_ISOLATE_A_DEV_CALIBRATED, set),
+		.latency_flows = nl_number(attrs, RDMA_ISOLATE_A_DEV_LATENCY_FLOWS, set),
+		.chunk = nl_number(attrs, RDMA_ISOLATE_A_DEV_CHUNK_BYTES, set),
+	};
+}
+
+static void add_budget(const struct nlattr * const *attrs,
+		       const struct nlmsghdr *nlh, void *data)
+{
+	const struct name_set *set = &name_set_budget;
+	struct doctor_dev *dev = find_dev(data, attrs[RDMA_ISOLATE_A_BUDGET_DEV]);
+
+	(void)nlh;
+	if (!dev)
+		return;
+	dev->safe_util = nl_number(attrs, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, set);
+	dev->pace[0] = nl_number(attrs, RDMA_ISOLATE_A_BUDGET_TX_PACE, set);
+	dev->pace[1] = nl_number(attrs, RDMA_ISOLATE_A_BUDGET_RX_PACE, set);
+}
+
+static void add_counters(const struct nlattr * const *attrs,
+			 const struct nlmsghdr *nlh, void *data)
+{
+	struct doctor_dev *dev = find_dev(data, attrs[RDMA_ISOLATE_A_STAT_DEV]);
+
+	if (dev)
+		dev->late_ns = find_counter(nlh, RDMA_ISOLATE_A_STAT_COUNTER, "late_ns");
+}
+
+static void check_devs(struct report *report, struct nl *nl)
+{
+	static const struct {
+		uint8_t cmd;
+		const struct name_set *set;
+		nl_reply_fn reply;
+	} steps[] = {
+		{ RDMA_ISOLATE_CMD_DEV_GET, &name_set_dev, add_dev },
+		{ RDMA_ISOLATE_CMD_BUDGET_GET, &name_set_budget, add_budget },
+		{ RDMA_ISOLATE_CMD_STAT_GET, &name_set_stat, add_counters },
+	};
+	struct devs devs = { };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		nl_request(nl, steps[i].cmd, true);
+		if (nl_send(nl, steps[i].set, steps[i].reply, &devs))
+			return;
 	}
-	if (attrs[RDMA_ISOLATE_A_DEV_LATENCY_FLOWS] &&
-	    !mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_LATENCY_FLOWS])) {
-		snprintf(found, sizeof(found),
-			 "%s has no latency flow to protect", name);
-		snprintf(fix, sizeof(fix),
-			 "rdma-isolate rule add dev %s comm NAME class latency",
-			 name);
-		tell("latency", VERDICT_HINT, found, fix, report);
-	}
+	for (i = 0; i < devs.n; i++)
+		doctor_dev(&devs.dev[i], tell, report);
 }
 
 static void count_slow(const struct nlattr * const *attrs,
@@ -154,19 +249,25 @@ static int doctor_show(struct call *call)
 {
 	struct report report = { .out = call->out };
 	struct utsname host;
+	struct config files;
 	struct nl *nl;
 
 	uname(&host);
 	doctor_host("", host.release, tell, &report);
 	check_memlock(&report);
-	nl = access("/sys/module/rdma_isolate", F_OK) ? NULL : nl_open();
+	check_settings(&report, &files);
+	nl = nl_module_loaded() ? nl_open() : NULL;
 	if (nl) {
+		check_applied(&report, &files);
 		check_order(&report, nl);
 		check_rnr(&report, nl);
-		nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, true);
-		nl_send(nl, &name_set_dev, check_dev, &report);
+		check_devs(&report, nl);
 		nl_close(nl);
+	} else if (nl_module_loaded()) {
+		tell("namespace", VERDICT_BAD, "the module " NL_NOT_HERE, NL_ELSEWHERE,
+		     &report);
 	}
+	config_free(&files);
 	return report.bad ? CMD_REFUSED : CMD_DONE;
 }
 

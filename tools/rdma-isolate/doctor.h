@@ -5,6 +5,9 @@
 #ifndef RDMA_ISOLATE_DOCTOR_H
 #define RDMA_ISOLATE_DOCTOR_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /**
  * enum verdict - how bad a finding is
  * @VERDICT_OK: as it should be
@@ -37,5 +40,28 @@ typedef void (*doctor_fn)(const char *check, enum verdict verdict,
  */
 void doctor_host(const char *root, const char *release, doctor_fn tell,
 		 void *data);
+
+/**
+ * struct doctor_dev - what the module says of an enabled device
+ * @name: of the device
+ * @calibrated: somebody has set its max-rate
+ * @latency_flows: how many it protects
+ * @chunk: what messages are cut to, bytes, 0 for off
+ * @late_ns: how late the module's timer is, a moving mean
+ * @safe_util: what shaped flows may use, bytes per second
+ * @pace: what it is given to send and to read, bytes per second
+ */
+struct doctor_dev {
+	const char *name;
+	bool calibrated;
+	uint64_t latency_flows;
+	uint64_t chunk;
+	uint64_t late_ns;
+	uint64_t safe_util;
+	uint64_t pace[2];
+};
+
+/* Tell what is not as it should be */
+void doctor_dev(const struct doctor_dev *dev, doctor_fn tell, void *data);
 
 #endif /* RDMA_ISOLATE_DOCTOR_H */

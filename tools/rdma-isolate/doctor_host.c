@@ -2,6 +2,7 @@
 /*
  * The checks of the host that need nothing but its files.
  */
+#include <errno.h>
 #include <glob.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -36,6 +37,12 @@ static bool is_there(const struct host *host, const char *name)
 
 	path_of(host, path, name);
 	return !access(path, F_OK);
+}
+
+/* Only root may look. */
+static bool is_hidden(const struct host *host, const char *name)
+{
+	return !is_there(host, name) && errno == EACCES;
 }
 
 /* The first line of a file, without its end; false if there is none */
@@ -129,10 +136,14 @@ static void check_tracing(const struct host *host)
 		       any(host, "/sys/kernel/debug/tracing/events");
 	bool btf = is_there(host, "/sys/kernel/btf/vmlinux");
 
-	judge(host, "tracing", tracing ? VERDICT_OK : VERDICT_HINT,
-	      tracing ? "tracepoints can be read" :
-			"tracepoints cannot be read",
-	      "mount -t tracefs none /sys/kernel/tracing");
+	if (!tracing && (is_hidden(host, "/sys/kernel/tracing/events") ||
+			 is_hidden(host, "/sys/kernel/debug/tracing/events")))
+		judge(host, "tracing", VERDICT_OK, "only root may read tracepoints", NULL);
+	else
+		judge(host, "tracing", tracing ? VERDICT_OK : VERDICT_HINT,
+		      tracing ? "tracepoints can be read" :
+				"tracepoints cannot be read",
+		      "mount -t tracefs none /sys/kernel/tracing");
 	judge(host, "btf", btf ? VERDICT_OK : VERDICT_HINT,
 	      btf ? "the kernel describes its types" :
 		    "the kernel does not describe its types (BTF)",

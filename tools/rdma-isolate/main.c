@@ -11,9 +11,22 @@
 #include "config.h"
 #include "run.h"
 
+static int check_files(void)
+{
+	struct config config;
+	int status = config_read_dir(CONFIG_DIR, &config);
+
+	config_free(&config);
+	if (status == CMD_DONE)
+		puts("OK");
+	return status;
+}
+
 /* A unit knows its device by the path in sysfs. */
 static int apply(const char *dev)
 {
+	if (dev && !strcmp(dev, "--check"))
+		return check_files();
 	if (dev && strchr(dev, '/'))
 		dev = strrchr(dev, '/') + 1;
 	if (dev && !*dev)
@@ -36,7 +49,7 @@ static int run(int argc, char **argv, const char *batch, struct printer *out)
 		return argc != 2 ? usage_error("sync takes one FILE") :
 				   config_sync(argv[1]);
 	if (!strcmp(argv[0], "apply"))
-		return argc > 2 ? usage_error("apply takes one DEV at most") :
+		return argc > 2 ? usage_error("apply takes one DEV, or --check") :
 				  apply(argv[1]);
 	if (!strcmp(argv[0], "run"))
 		return run_program(argc, argv);

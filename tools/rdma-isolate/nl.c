@@ -361,7 +361,7 @@ bool nl_module_loaded(void)
 static void tell_missing(void)
 {
 	if (nl_module_loaded())
-		error("module %s is loaded, but does not answer in this network namespace: " NL_ELSEWHERE,
+		error("module %s is loaded, but " NL_NOT_HERE ": " NL_ELSEWHERE,
 		      RDMA_ISOLATE_FAMILY_NAME);
 	else
 		error("module %s is not loaded: modprobe %s",

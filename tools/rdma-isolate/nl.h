@@ -26,6 +26,8 @@ typedef void (*nl_reply_fn)(const struct nlattr * const *attrs,
 /* enough for the attributes of every object */
 enum { NL_ATTRS_MAX = 32 };
 
+#define NL_NOT_HERE	"does not answer in this network namespace"
+
 /* How to get from a container or another network namespace to where it answers */
 #define NL_ELSEWHERE	"run this on the host, or with nsenter --net=/proc/1/ns/net"
 

@@ -266,6 +266,31 @@ static void files_of_a_directory(void **state)
 	config_free(&config);
 }
 
+/* A file is left out as a whole; the others are not. */
+static void good_files_count(void **state)
+{
+	struct config config;
+
+	(void)state;
+	put("10-a.conf", "rule add ulp a class latency\n");
+	put("20-b.conf", "rule add ulp b class latency\ndev show\n");
+	put("30-c.conf", "rule add ulp c class latency\n"
+	    "dev set dev d max-rate 1gbit\n");
+	put("40-d.conf", "rule add ulp d class latency\n"
+	    "dev set dev d safe-util 2gbit\n");
+	put("50-e.conf", "rule add ulp e class latencies\n");
+	assert_int_equal(config_read_dir(dir, &config), CMD_USAGE);
+	expect_letters(&config.rules, RULE_ARG, "ac");
+	expect_letters(&config.devs, DEV_ARG, "d");
+	assert_int_equal(dev_number(config.devs.item, "max-rate"), 125000000);
+	assert_int_equal(config.left[0], CONFIG_TAKEN);
+	assert_int_equal(config.left[1], CONFIG_WRONG);
+	assert_int_equal(config.left[2], CONFIG_TAKEN);
+	assert_int_equal(config.left[3], CONFIG_WRONG);
+	assert_int_equal(config.left[4], CONFIG_WRONG);
+	config_free(&config);
+}
+
 static void nothing_to_do(void **state)
 {
 	(void)state;
@@ -360,6 +385,7 @@ int main(void)
 		cmocka_unit_test(missing),
 		cmocka_unit_test(present),
 		WITH_DIR(files_of_a_directory),
+		WITH_DIR(good_files_count),
 		WITH_DIR(nothing_to_do),
 		WITH_DIR(wrong_files),
 	};

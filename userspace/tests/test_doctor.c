@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -142,6 +144,67 @@ static void deep_sleep(void **state)
 	expect("[idle 0]");
 }
 
+static void expect_dev(const struct doctor_dev *dev, const char *want)
+{
+	report[0] = 0;
+	doctor_dev(dev, tell, NULL);
+	assert_string_equal(report, want);
+}
+
+static void a_device(void **state)
+{
+	const struct doctor_dev good = {
+		.name = "d", .calibrated = true, .latency_flows = 1, .chunk = 4096,
+		.late_ns = 100000, .safe_util = 1000, .pace = { 500, 1000 },
+	};
+	struct doctor_dev dev = good;
+
+	(void)state;
+	expect_dev(&dev, "");
+	dev.calibrated = false;
+	expect_dev(&dev, "[max-rate 1]");
+	dev = good;
+	dev.latency_flows = 0;
+	expect_dev(&dev, "[latency 1]");
+	dev = good;
+	dev.chunk = 0;
+	expect_dev(&dev, "[chunk 1]");
+	dev = good;
+	dev.late_ns++;
+	expect_dev(&dev, "[timer 1]");
+	dev = good;
+	dev.pace[0]--;
+	expect_dev(&dev, "[pace 1]");
+	dev.pace[0] = 1000;
+	dev.pace[1] = 0;
+	expect_dev(&dev, "[pace 1]");
+}
+
+/* What only root may see need not be mounted. */
+static void hidden_from_users(void **state)
+{
+	char path[64];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	put("/sys/kernel/tracing/events/enable", "0");
+	chmod(root, 0755);
+	snprintf(path, sizeof(path), "%s/sys/kernel/tracing", root);
+	assert_int_equal(chmod(path, geteuid() ? 0 : 0700), 0);
+	pid = fork();
+	if (!pid) {
+		if (!geteuid() && setuid(65534))
+			_exit(1);
+		report[0] = 0;
+		doctor_host(root, "6.1.0", tell, NULL);
+		_exit(!strstr(report, "[tracing 0]"));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(chmod(path, 0700), 0);
+	assert_int_equal(status, 0);
+}
+
 #define WITH_ROOT(test) \
 	cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
@@ -155,6 +218,8 @@ int main(void)
 		WITH_ROOT(lockdown),
 		WITH_ROOT(a_slow_clock),
 		WITH_ROOT(deep_sleep),
+		WITH_ROOT(hidden_from_users),
+		cmocka_unit_test(a_device),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
