@@ -12,6 +12,7 @@
  */
 
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/netlink.h>
 #include <linux/slab.h>
@@ -88,6 +89,28 @@ bool riso_rule_match(const struct riso_identity *who, const char *dev,
 	return found;
 }
 
+/* Is it the same rule, but for its id? */
+static bool is_same(const struct riso_rule_spec *a, const struct riso_rule_spec *b)
+{
+	return !strcmp(a->dev, b->dev) && !strcmp(a->ulp, b->ulp) &&
+	       !strcmp(a->comm, b->comm) && !strcmp(a->cgroup, b->cgroup) &&
+	       a->has_uid == b->has_uid && (!a->has_uid || a->uid == b->uid) &&
+	       a->has_peer == b->has_peer &&
+	       (!a->has_peer || !memcmp(&a->peer, &b->peer, sizeof(a->peer))) &&
+	       a->class == b->class && a->weight == b->weight && a->choose == b->choose;
+}
+
+static bool is_there(const struct riso_rule_spec *spec)
+{
+	struct rule *r;
+
+	lockdep_assert_held(&rule_lock);
+	list_for_each_entry(r, &rules, list)
+		if (is_same(&r->spec, spec))
+			return true;
+	return false;
+}
+
 /**
  * riso_rule_add - add a rule behind all others
  * @spec: the rule, which names something; its id does not count
@@ -95,13 +118,14 @@ bool riso_rule_match(const struct riso_identity *who, const char *dev,
  * @extack: says what was wrong
  *
  * Context: may sleep.
- * Return: 0; -EINVAL if its class or weight are out of range; -ENOSPC if there are too
- * many; -ENOMEM.
+ * Return: 0; -EINVAL if its class or weight are out of range; -EEXIST if there is one
+ * that says the same; -ENOSPC if there are too many; -ENOMEM.
  */
 int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
 		  struct netlink_ext_ack *extack)
 {
 	struct rule *r;
+	int err = 0;
 
 	if (spec->class > RISO_CLASS_BANDWIDTH) {
 		NL_SET_ERR_MSG(extack,
@@ -117,11 +141,17 @@ int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
 		return -ENOMEM;
 	r->spec = *spec;
 	mutex_lock(&rule_lock);
-	if (rule_count >= RISO_RULES_MAX || last_id == U32_MAX) {
+	if (is_there(spec)) {
+		NL_SET_ERR_MSG(extack, "there is a rule that says the same");
+		err = -EEXIST;
+	} else if (rule_count >= RISO_RULES_MAX || last_id == U32_MAX) {
+		NL_SET_ERR_MSG(extack, "there may be 1024 rules at most");
+		err = -ENOSPC;
+	}
+	if (err) {
 		mutex_unlock(&rule_lock);
 		kfree(r);
-		NL_SET_ERR_MSG(extack, "there may be 1024 rules at most");
-		return -ENOSPC;
+		return err;
 	}
 	rule_count++;
 	r->spec.id = ++last_id;

@@ -254,6 +254,14 @@ static int dev_set_check(const struct call *call)
 	return usage_error("nothing to set is given, see: rdma-isolate dev help");
 }
 
+static void warn_no_chunk(const struct call *call)
+{
+	const struct value *chunk = call_value(call, "chunk");
+
+	if (chunk->text && !chunk->number)
+		error("warning: with chunk off a small message may wait for a whole large one");
+}
+
 static int dev_set(struct call *call)
 {
 	const struct value *timeout = call_value(call, "timeout");
@@ -274,6 +282,7 @@ static int dev_set(struct call *call)
 	call_request(call, &name_set_dev, RDMA_ISOLATE_CMD_DEV_SET, false);
 	if (nl_send(call->nl, &name_set_dev, NULL, NULL))
 		goto close_events;
+	warn_no_chunk(call);
 	status = events ? wait_drained(call, events) : CMD_DONE;
 
 close_events:

@@ -2,9 +2,14 @@
 /*
  * Rules: which flows get which class and weight.
  */
+#include <errno.h>
+#include <string.h>
+
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
+#include "config.h"
+#include "error.h"
 
 const struct field rule_fields[] = {
 	{ RDMA_ISOLATE_A_RULE_ID, "id", FMT_COUNT },
@@ -145,11 +150,48 @@ static int rule_add_check(const struct call *call)
 	return usage_error("a rule needs one of dev, ulp, peer, comm, uid and cgroup");
 }
 
+struct search {
+	const char *dev;
+	bool found;
+};
+
+static void find_dev(const struct nlattr * const *attrs,
+		     const struct nlmsghdr *nlh, void *data)
+{
+	struct search *search = data;
+
+	(void)nlh;
+	if (attrs[RDMA_ISOLATE_A_DEV_NAME] &&
+	    !strcmp(mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]), search->dev))
+		search->found = true;
+}
+
+/* It may come later, or be a slip of the pen. */
+static void warn_missing_dev(struct call *call)
+{
+	struct search search = { .dev = call_value(call, "dev")->text };
+
+	if (!search.dev)
+		return;
+	nl_request(call->nl, RDMA_ISOLATE_CMD_DEV_GET, true);
+	if (!nl_send(call->nl, &name_set_dev, find_dev, &search) && !search.found)
+		error("warning: there is no device %s now, the rule waits for it",
+		      search.dev);
+}
+
 static int rule_add(struct call *call)
 {
+	uint32_t id;
+	int err;
+
 	call_request(call, &name_set_rule, RDMA_ISOLATE_CMD_RULE_ADD, false);
-	return nl_send(call->nl, &name_set_rule, show_rule, call->out) ?
-	       CMD_REFUSED : CMD_DONE;
+	err = nl_send(call->nl, &name_set_rule, show_rule, call->out);
+	id = err == -EEXIST ? config_find_rule(call) : 0;
+	if (id)
+		error("it has id %u", id);
+	if (!err)
+		warn_missing_dev(call);
+	return err ? CMD_REFUSED : CMD_DONE;
 }
 
 static int rule_delete(struct call *call)
