@@ -42,7 +42,7 @@ help_is_complete()
 			rdma-isolate "$object" help | grep -q "^      $key " || return
 		done
 	done
-	for object in $(rdma-isolate complete | grep -Ev "help|dump|sync|apply|run|top|calibrate"); do
+	for object in $(rdma-isolate complete | grep -Ev "help|dump|sync|apply|run|unload|top|calibrate"); do
 		for verb in $(rdma-isolate complete "$object" | grep -v help); do
 			rdma-isolate "$object" help |
 				grep -q "^rdma-isolate $object $verb" || return
@@ -65,10 +65,10 @@ ends_with()
 }
 
 ktap_print_header
-ktap_set_plan 73
+ktap_set_plan 74
 usage "usage:"
-usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, help" device
-usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, help" de
+usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" device
+usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" de
 usage "one of: show, set, help" dev list
 usage "one of: show, set, help" dev sho
 usage "options are" -x dev

@@ -35,7 +35,7 @@ for object in $("$dir/rdma-isolate" complete); do
 	case $object in
 	help)
 		continue ;;
-	dump|sync|apply|run)
+	dump|sync|apply|run|unload)
 		grep -q "fBrdma-isolate $object" <<<"$page" ||
 			lacks "$object"
 		continue ;;

@@ -403,6 +403,7 @@ void cmd_help(FILE *file)
 	      "       rdma-isolate dump\n"
 	      "       rdma-isolate sync FILE\n"
 	      "       rdma-isolate apply [DEV | --check]\n"
+	      "       rdma-isolate unload\n"
 	      "       rdma-isolate run [--class CLASS] -- PROGRAM [ARGUMENT]...\n"
 	      "       rdma-isolate OBJECT help\n"
 	      "       rdma-isolate -V | help\n"
@@ -415,6 +416,7 @@ void cmd_help(FILE *file)
 	      "sync: make settings and rules those of such a file\n"
 	      "apply: add settings and rules of all files in " CONFIG_DIR "\n"
 	      "       --check: only say whether the files are right\n"
+	      "unload: disable all devices and unload the module, or say who keeps it\n"
 	      "run: run a program with the verbs shim, which shares by the rules\n",
 	      file);
 	for (i = 0; i < OBJECTS; i++) {
@@ -434,7 +436,7 @@ static int unknown_object(const char *name)
 	fprintf(stderr, "unknown object \"%s\", one of: ", name);
 	for (i = 0; i < OBJECTS; i++)
 		fprintf(stderr, "%s, ", objects[i]->name);
-	fputs("dump, sync, apply, run, help\n", stderr);
+	fputs("dump, sync, apply, run, unload, help\n", stderr);
 	return CMD_USAGE;
 }
 
@@ -585,7 +587,7 @@ int cmd_complete(int argc, char **argv)
 	if (!argc) {
 		for (i = 0; i < OBJECTS; i++)
 			puts(objects[i]->name);
-		puts("dump\nsync\napply\nrun\nhelp");
+		puts("dump\nsync\napply\nrun\nunload\nhelp");
 		return CMD_DONE;
 	}
 

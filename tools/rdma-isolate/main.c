@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "config.h"
 #include "run.h"
+#include "unload.h"
 
 static int check_files(void)
 {
@@ -53,6 +54,9 @@ static int run(int argc, char **argv, const char *batch, struct printer *out)
 				  apply(argv[1]);
 	if (!strcmp(argv[0], "run"))
 		return run_program(argc, argv);
+	if (!strcmp(argv[0], "unload"))
+		return argc > 1 ? usage_error("nothing may follow unload") :
+				  unload_module();
 
 	status = cmd_parse(argc, argv, &cmd);
 	return status == CMD_DONE ? cmd_run(&cmd, out) : status;
