@@ -19,6 +19,7 @@ conf=/etc/rdma-isolate.d
 kept=$conf/90-calibrate-rxe1.conf
 mkdir -p "$conf" && mount -t tmpfs -o mode=755 riso-calibrate "$conf" ||
 	skip_all "no file system for $conf"
+noisy=$(mktemp -d)
 trap clean_up EXIT
 
 agent=
@@ -27,7 +28,7 @@ clean_up()
 	kill $(jobs -p) 2>/dev/null
 	wait
 	umount "$conf"
-	rm -f /etc/rdma-isolated.conf
+	rm -rf /etc/rdma-isolated.conf "$noisy"
 	teardown_all
 }
 
@@ -46,7 +47,7 @@ is_listening()
 # found WORD...: the JSON of a calibration
 found()
 {
-	out=$(rdma-isolate -j calibrate dev rxe1 "$@")
+	out=$(rdma-isolate -j calibrate dev rxe1 "$@" 2>"$noisy/progress")
 }
 
 # holds FILTER: of that
@@ -97,10 +98,11 @@ as_found()
 	shows "$filter" dev show dev rxe1
 }
 
-# SafeUtil, which was MaxRate, goes with it; MaxOps stays as it was.
+# SafeUtil, which was MaxRate, goes with it; MaxOps stays as it was. An emulated processor
+# need not be quiet.
 applies()
 {
-	found peer 10.0.0.1 --apply && holds .applied && as_found &&
+	found peer 10.0.0.1 --apply --force && holds .applied && as_found &&
 	shows '.[0] | .safe_util == .max_rate and .max_ops == 0' dev show dev rxe1 &&
 	[ "$(ls -A "$conf")" = "${kept##*/}" ]
 }
@@ -116,7 +118,7 @@ keeps_safe_util()
 {
 	printf '%s\n' "[device rxe1]" "peer = 10.0.0.1" >/etc/rdma-isolated.conf
 	rdma-isolate dev set dev rxe1 safe-util 1mbit &&
-	found --apply && as_found &&
+	found --apply --force && as_found &&
 	shows '.[0].safe_util == 125000' dev show dev rxe1 &&
 	grep -q "safe-util 1mbit" "$kept"
 }
@@ -129,7 +131,7 @@ at_odds()
 	before=$(rdma-isolate dump; cat "$kept")
 	echo "dev set dev rxe1 safe-util 8tbit" >"$conf/99-more.conf"
 	refused 2 "$conf/99-more.conf:1: safe-util of rxe1 may not be above" \
-		calibrate dev rxe1 --apply &&
+		calibrate dev rxe1 --apply --force &&
 	rm "$conf/99-more.conf" &&
 	[ "$(rdma-isolate dump; cat "$kept")" = "$before" ] &&
 	[ "$(ls -A "$conf")" = "${kept##*/}" ]
@@ -154,6 +156,45 @@ warns()
 	return 1
 }
 
+# A host that is not quiet, made up: the tool finds the program that measures beside it.
+with_noise()
+{
+	cp "$(command -v rdma-isolate)" "$noisy" &&
+	cat >"$noisy/rdma-isolate-calibrate" <<-'EOF' &&
+		#!/bin/sh
+		printf '%s\n' "peer $2" "p50 290000" "p99 12600000" "rtt-min 200000" \
+			"rate 50000000" "ops 20000" "size 4096 49000000"
+	EOF
+	chmod +x "$noisy/rdma-isolate-calibrate"
+}
+
+noise_is_told()
+{
+	local err before
+
+	with_noise || return
+	before=$(rdma-isolate dump; cat "$kept")
+	err=$("$noisy/rdma-isolate" calibrate dev rxe1 peer 10.0.0.1 2>&1 >/dev/null) &&
+	[[ $err == *"warning: the host or the path is not quiet"* ]] || return
+	err=$("$noisy/rdma-isolate" calibrate dev rxe1 peer 10.0.0.1 --apply 2>&1 >/dev/null)
+	[ $? -eq 1 ] && [[ $err == *"nothing is applied"* ]] &&
+	[ "$(rdma-isolate dump; cat "$kept")" = "$before" ] &&
+	"$noisy/rdma-isolate" calibrate dev rxe1 peer 10.0.0.1 --apply --force \
+		>/dev/null 2>&1 &&
+	shows '.[0].target99_ns == 50400000' dev show dev rxe1
+}
+
+# What is measured, while it is, also where nobody looks at a terminal.
+tells_progress()
+{
+	local what
+
+	for what in "connecting to 10.0.0.1" "measuring latency" "measuring max-rate" \
+		"measuring max-ops" "measuring chunk"; do
+		grep -q "^rdma-isolate: $what" "$noisy/progress" || return
+	done
+}
+
 peer_dies()
 {
 	local killer status
@@ -168,7 +209,7 @@ peer_dies()
 
 load_module && setup_rxe 400mbit || skip_all "no rxe devices"
 ktap_print_header
-ktap_set_plan 15
+ktap_set_plan 17
 check "no peer is known" refused 2 "peer is missing" calibrate dev rxe1
 check "no such device" refused 1 "no RDMA device of this name" \
 	calibrate dev rxe9 peer 10.0.0.1
@@ -181,12 +222,14 @@ check "another port" refused 1 "port 4711: nobody listens there" \
 	calibrate dev rxe1 peer 10.0.0.1 port 4711
 check "it measures" measures
 check "the chunk is the smallest that is enough" chunk_is_smallest
+check "it says what it does" tells_progress
 check "nothing is set" nothing_is_set
 check_schema "calibrate"$'\t'"$out"
 check "--apply sets it" applies
 check "and keeps it" is_kept
 check "the agent's peer, and safe-util" keeps_safe_util
 check "at odds with another file" at_odds
+check "a host that is not quiet" noise_is_told
 check "other traffic" warns
 check "the peer dies" peer_dies
 ktap_finished

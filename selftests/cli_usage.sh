@@ -122,7 +122,8 @@ usage "the name of an RDMA device" apply ""
 usage "the name of an RDMA device" apply /sys/class/infiniband/
 usage "-b FILE" -b - dev show
 usage "dev is missing" calibrate
-usage "one of: dev, peer, port, --apply" calibrate dev rxe0 mode enable
+usage "--force goes with --apply only" calibrate dev rxe0 --force
+usage "one of: dev, peer, port, --apply, --force" calibrate dev rxe0 mode enable
 usage "given twice" calibrate --apply --apply
 usage "needs a value" calibrate --apply dev
 usage "IPv4 address" calibrate dev rxe0 peer other

@@ -148,7 +148,7 @@ void link_open(struct link *l)
 	struct ibv_qp_attr attr;
 	unsigned int i;
 
-	begin("connecting");
+	fprintf(stderr, "rdma-isolate: connecting to %s\n", l->name);
 	snprintf(no_answer, sizeof(no_answer),
 		 "rdma-isolate: peer %s port %u: no answer for %u s\n", l->name,
 		 ntohs(l->peer.v4.sin_port), GIVE_UP_S);

@@ -31,10 +31,9 @@ void die(const char *fmt, ...)
 	exit(1);
 }
 
-void begin(const char *what)
+void begin(const char *what, unsigned int seconds)
 {
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "%s\n", what);
+	fprintf(stderr, "rdma-isolate: measuring %s, about %u s\n", what, seconds);
 }
 
 /* GIDs have IPv4 in IPv6. */

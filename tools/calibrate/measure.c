@@ -18,6 +18,8 @@
 #include "percentile.h"
 
 #define PERIOD_NS (500 * UINT64_C(1000))
+/* A load of each size */
+#define SIZE_NS (300 * MS)
 
 enum {
 	WARM_UP = 100,
@@ -177,7 +179,7 @@ static void measure_latency(struct link *l, struct calibrate_seen *seen)
 /* The module rounds a chunk up to packets, so a smaller one says nothing. */
 static void measure_sizes(struct link *l, struct calibrate_seen *seen)
 {
-	struct job job = { .batch = 1, .ns = 300 * MS };
+	struct job job = { .batch = 1, .ns = SIZE_NS };
 	unsigned int i = 0;
 
 	for (job.size = 1024; job.size <= CM_MEMORY; job.size *= 2) {
@@ -201,12 +203,12 @@ void measure(struct link *l, struct calibrate_seen *seen)
 	};
 	uint64_t rate;
 
-	begin("latency without load");
+	begin("latency without load", (WARM_UP + SAMPLES) * PERIOD_NS / SEC + 1);
 	measure_latency(l, seen);
-	begin("max-rate");
+	begin("max-rate", large.ns / SEC);
 	load(l, &large, &seen->rate);
-	begin("max-ops");
+	begin("max-ops", small.ns / SEC);
 	seen->ops = load(l, &small, &rate);
-	begin("chunk");
+	begin("chunk", CALIBRATE_SIZES * SIZE_NS / SEC);
 	measure_sizes(l, seen);
 }

@@ -48,8 +48,8 @@ struct link {
 };
 
 void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
-/* Says on a terminal what comes now. */
-void begin(const char *what);
+/* Says what comes now, and how long it takes at least. */
+void begin(const char *what, unsigned int seconds);
 
 /* Ends the program when it cannot connect, after telling why. */
 void link_open(struct link *l);

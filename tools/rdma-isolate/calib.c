@@ -59,6 +59,11 @@ static const struct arg calibrate_args[] = {
 		.kind = ARG_FLAG,
 		.doc = "set what was found, and keep it for the next boot",
 	},
+	{
+		.key = "--force",
+		.kind = ARG_FLAG,
+		.doc = "also if the host was too busy to measure",
+	},
 	{ }
 };
 
@@ -274,9 +279,17 @@ static void show(const struct call *call, const char *peer,
 	print_object_end(out);
 }
 
+static int calibrate_check(const struct call *call)
+{
+	if (call_value(call, "--force")->text && !call_value(call, "--apply")->text)
+		return usage_error("--force goes with --apply only");
+	return CMD_DONE;
+}
+
 static int calibrate(struct call *call)
 {
 	const char *name = call_value(call, "dev")->text;
+	bool apply_wanted = call_value(call, "--apply")->text;
 	struct device before = { }, after = { };
 	struct calibrate_seen seen = { };
 	struct calibrate_advice advice;
@@ -302,17 +315,23 @@ static int calibrate(struct call *call)
 	if (!advice.enough)
 		error("warning: no chunk reaches %d %% of max-rate, %s is the best",
 		      CALIBRATE_PERCENT, size_format(advice.chunk, buf));
-	if (call_value(call, "--apply")->text)
+	if (advice.noisy)
+		error("warning: the host or the path is not quiet, p99 is over %d times p50",
+		      CALIBRATE_NOISY);
+	if (apply_wanted && advice.noisy && !call_value(call, "--force")->text) {
+		error("nothing is applied: measure again when it is quiet, or add --force");
+		status = CMD_REFUSED;
+	} else if (apply_wanted) {
 		status = apply(call, &after, &advice);
-	show(call, peer, &seen, &advice,
-	     call_value(call, "--apply")->text && status == CMD_DONE);
+	}
+	show(call, peer, &seen, &advice, apply_wanted && status == CMD_DONE);
 	return status;
 }
 
 static const struct verb calibrate_verbs[] = {
 	{
 		"", "Measure what a device can do.", calibrate_args,
-		NULL, calibrate
+		calibrate_check, calibrate
 	},
 	{ }
 };

@@ -40,6 +40,7 @@ struct calibrate_advice calibrate_advise(const struct calibrate_seen *seen)
 		.max_ops = three_digits(seen->ops),
 		.target99_ns = clamp((target + NS_PER_US - 1) / NS_PER_US * NS_PER_US,
 				     1, RDMA_ISOLATE_TARGET99_MAX),
+		.noisy = seen->p99_ns > CALIBRATE_NOISY * seen->p50_ns,
 	};
 	unsigned int i, best = 0;
 

@@ -15,6 +15,8 @@ enum {
 	CALIBRATE_DEPTH = 1024,
 	/* What a chunk has to reach of MaxRate */
 	CALIBRATE_PERCENT = 95,
+	/* How many times the median the 99th percentile is of a host that is not quiet */
+	CALIBRATE_NOISY = 10,
 };
 
 /**
@@ -47,6 +49,7 @@ struct calibrate_seen {
  * @chunk: bytes
  * @target99_ns: for an agent
  * @enough: @chunk reaches CALIBRATE_PERCENT; else none does, and it is the best
+ * @noisy: something else was in the way of the messages, so all of it says little
  */
 struct calibrate_advice {
 	uint64_t max_rate;
@@ -54,6 +57,7 @@ struct calibrate_advice {
 	uint64_t chunk;
 	uint64_t target99_ns;
 	bool enough;
+	bool noisy;
 };
 
 /**

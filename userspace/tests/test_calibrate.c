@@ -154,6 +154,19 @@ static void depths(void **state)
 						 table[i].rtt), table[i].depth);
 }
 
+/* What small messages take on a quiet host differs little. */
+static void noise(void **state)
+{
+	struct calibrate_seen seen = { .p50_ns = 290000, .p99_ns = 2900000, .num = 1 };
+
+	(void)state;
+	assert_false(calibrate_advise(&seen).noisy);
+	seen.p99_ns++;
+	assert_true(calibrate_advise(&seen).noisy);
+	seen.p99_ns = seen.p50_ns;
+	assert_false(calibrate_advise(&seen).noisy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +175,7 @@ int main(void)
 		cmocka_unit_test(ops),
 		cmocka_unit_test(targets),
 		cmocka_unit_test(depths),
+		cmocka_unit_test(noise),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
