@@ -120,6 +120,16 @@ start_scripts()
 	done
 }
 
+# Before the kernel has checked the program, which takes a while
+all_have_spoken()
+{
+	local s
+
+	for s in $SCRIPTS; do
+		grep -q "^$s.bt: starts" "$out/$s" || return
+	done
+}
+
 # What BEGIN prints is seen when all is attached.
 listens()
 {
@@ -200,6 +210,12 @@ shows_flows()
 		"$out/riso_pacing"
 }
 
+# The tick that shows them comes within five seconds.
+shows_times()
+{
+	busywait 30 grep -q '^@last_5s_us\[rxe1, 2\]: count [1-9]' "$out/riso_latency"
+}
+
 # at_least NUMBER SCRIPT MAP FROM
 at_least()
 {
@@ -253,7 +269,8 @@ start_nvmet riso0 10.0.0.2 || skip_all "no NVMe target"
 disk=$(connect_nvme riso0 10.0.0.2 10.0.0.1) || skip_all "no NVMe disk"
 
 ktap_print_header
-ktap_set_plan 34
+ktap_set_plan 36
+ktap_test_result "all speak at once" busywait 20 all_have_spoken
 counters begin
 # A kernel with KASAN takes minutes to check the programs.
 busywait 1800 all_listen_or_are_dead
@@ -265,6 +282,7 @@ ktap_test_result "a device that paces" enable
 counters before
 ktap_test_result "writes and reads" traffic
 ktap_test_result "riso_pacing: flows are shown live" shows_flows
+ktap_test_result "riso_latency: times are shown live" shows_times
 counters after
 stop_scripts
 stop=$(date +%s%N)
