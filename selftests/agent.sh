@@ -49,13 +49,13 @@ measures()
 		flow show dev rxe1
 }
 
-# get PATH: what it answers there, into $answer; by HTTP/1.0 it comes in one piece
+# get PATH [HEADER]: what it answers there, into $answer; by HTTP/1.0 it comes in one piece
 get()
 {
 	local status
 
 	exec 3<>"/dev/tcp/127.0.0.1/$METRICS_PORT" || return
-	printf 'GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n' "$1" >&3
+	printf 'GET %s HTTP/1.0\r\nHost: localhost\r\n%s\r\n' "$1" "${2:+$2$'\r\n'}" >&3
 	answer=$(timeout 20 cat <&3 | tr -d '\r')
 	status=$?
 	exec 3>&-
@@ -64,7 +64,9 @@ get()
 
 metrics()
 {
-	get /metrics && [[ $answer == "HTTP/1."?" 200 "* && $answer == *"# EOF" ]] &&
+	get /metrics "Accept: application/openmetrics-text" &&
+	[[ $answer == "HTTP/1."?" 200 "* && $answer == *"# EOF" ]] && get /metrics &&
+	[[ $answer == *"text/plain; version=0.0.4"* && $answer != *"# EOF"* ]] &&
 	grep -q '^rdma_isolate_target99_seconds{dev="rxe1"} 4' <<<"$answer" &&
 	grep -q '^rdma_isolate_reference_messages_total{dev="rxe1".* [1-9]' \
 		<<<"$answer" &&

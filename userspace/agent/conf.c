@@ -70,6 +70,7 @@ static const struct key agent_keys[] = {
 	{ "law", "default or paper", NUMBER, AGENT(law),
 	  .words = { "default", "paper" } },
 	{ "metrics", "off or 1 to 65535", NUMBER, AGENT(metrics), 1, 65535, { "off" } },
+	{ "metrics-listen", ADDRESS_ALLOWED, LISTEN, AGENT(metrics_listen) },
 	{ }
 };
 
@@ -143,6 +144,13 @@ static bool addr_parse(const char *text, union conf_addr *to)
 	to->sa.sa_family = AF_INET6;
 	return inet_pton(AF_INET6, text, v6) == 1 && !IN6_IS_ADDR_MULTICAST(v6) &&
 	       !IN6_IS_ADDR_LINKLOCAL(v6) && !IN6_IS_ADDR_V4MAPPED(v6);
+}
+
+const char *conf_addr_name(const union conf_addr *addr, char *name)
+{
+	return inet_ntop(addr->sa.sa_family, addr->sa.sa_family == AF_INET ?
+			 (const void *)&addr->v4.sin_addr : (const void *)&addr->v6.sin6_addr,
+			 name, INET6_ADDRSTRLEN);
 }
 
 static bool peer_add(struct conf_dev *dev, const char *text)
@@ -356,6 +364,9 @@ bool conf_load(struct conf *conf, const struct conf_args *args, char *error, siz
 	};
 	bool good = true;
 
+	fresh.metrics_listen.v4 = (struct sockaddr_in) {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
 	p.in = fopen(args->file, "re");
 	if (p.in) {
 		good = file_read(&p);

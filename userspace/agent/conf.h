@@ -15,10 +15,16 @@
 
 #define CONF_FILE "/etc/rdma-isolated.conf"
 
-enum { CONF_PEERS_MAX = 16, CONF_AGENT_KEYS = 9, CONF_ERROR_LEN = 512 };
+enum { CONF_PEERS_MAX = 16, CONF_AGENT_KEYS = 10, CONF_ERROR_LEN = 512 };
 
-/* what conf_args() returns: an exit status, or CONF_RUN */
-enum { CONF_RUN = -1, CONF_DONE = 0, CONF_USAGE = 2 };
+/* exit statuses, or CONF_RUN, which conf_args() returns */
+enum {
+	CONF_RUN = -1,
+	CONF_DONE = 0,
+	CONF_FAILED = 1,
+	CONF_USAGE = 2,
+	CONF_NO_MODULE = 3,
+};
 
 enum conf_law { CONF_LAW_DEFAULT, CONF_LAW_PAPER };
 enum conf_unattainable { CONF_KEEP, CONF_GIVE_UP };
@@ -60,7 +66,8 @@ struct conf_dev {
  * @short_window: samples of the estimate that is quick; less than @window
  * @lease_ns: for how long SafeUtil is lent
  * @law: one of enum conf_law
- * @metrics: port on the loopback address, 0 for none
+ * @metrics: port where metrics are, 0 for none
+ * @metrics_listen: and the address
  * @dev: devices
  * @n_devs: how many
  */
@@ -74,6 +81,7 @@ struct conf {
 	uint64_t lease_ns;
 	uint64_t law;
 	uint64_t metrics;
+	union conf_addr metrics_listen;
 	struct conf_dev *dev;
 	unsigned int n_devs;
 };
@@ -118,6 +126,9 @@ int conf_args(int argc, char **argv, struct conf_args *args);
  */
 bool conf_load(struct conf *conf, const struct conf_args *args, char *error,
 	       size_t len);
+
+/* An address as text, in @name, of INET6_ADDRSTRLEN */
+const char *conf_addr_name(const union conf_addr *addr, char *name);
 
 /* NULL if the settings do not have it */
 struct conf_dev *conf_dev(const struct conf *conf, const char *name);

@@ -31,7 +31,13 @@ enum {
 	TEXT = 2 * METRICS_PIECE,
 };
 
-#define TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define OPENMETRICS "application/openmetrics-text"
+#define OPENMETRICS_TYPE OPENMETRICS "; version=1.0.0; charset=utf-8"
+#define PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+#define PAGE_TYPE "text/html; charset=utf-8"
+
+static const char page[] = "<!DOCTYPE html>\n<title>rdma-isolated</title>\n"
+	"<h1>rdma-isolated</h1>\n<p><a href=\"/metrics\">Metrics</a></p>\n";
 
 /**
  * struct scrape - all that was asked for at one time
@@ -299,6 +305,21 @@ static bool begin(void)
 
 /* --- what clients get --- */
 
+static enum MHD_Result send_page(struct MHD_Connection *connection)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(page), (void *)page,
+								 MHD_RESPMEM_PERSISTENT);
+	enum MHD_Result res;
+
+	if (!r)
+		return MHD_NO;
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, PAGE_TYPE);
+	res = MHD_queue_response(connection, MHD_HTTP_OK, r);
+	MHD_destroy_response(r);
+	return res;
+}
+
 static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned int status)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
@@ -343,7 +364,8 @@ static enum MHD_Result reply(struct client *c)
 	if (!r)
 		return MHD_NO;
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
-	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, TYPE);
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE,
+				c->pos.openmetrics ? OPENMETRICS_TYPE : PROMETHEUS_TYPE);
 	res = MHD_queue_response(c->connection, MHD_HTTP_OK, r);
 	MHD_destroy_response(r);
 	return res;
@@ -366,6 +388,15 @@ static enum MHD_Result wait_for_scrape(struct client *c)
 	return MHD_YES;
 }
 
+/* Who does not ask for it may not know what is new in it. */
+static bool wants_openmetrics(struct MHD_Connection *connection)
+{
+	const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+							 MHD_HTTP_HEADER_ACCEPT);
+
+	return accept && strcasestr(accept, OPENMETRICS);
+}
+
 /* Once when the request is known, and once when it is complete. */
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 				  const char *url, const char *method,
@@ -381,13 +412,16 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 		return MHD_NO;
 	if (c)
 		return c->scrape ? reply(c) : wait_for_scrape(c);
-	if (strcmp(url, "/metrics"))
+	if (strcmp(url, "/metrics") && strcmp(url, "/"))
 		return refuse(connection, MHD_HTTP_NOT_FOUND);
 	if (strcmp(method, MHD_HTTP_METHOD_GET))
 		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED);
+	if (!strcmp(url, "/"))
+		return send_page(connection);
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return MHD_NO;
+	c->pos.openmetrics = wants_openmetrics(connection);
 	c->connection = connection;
 	*context = c;
 	return MHD_YES;
@@ -439,30 +473,26 @@ static void on_timer(struct source *s)
 }
 
 /* A socket that listens, or a negative errno */
-static int listen_at(uint16_t port)
+static int listen_at(const union conf_addr *addr)
 {
-	struct sockaddr_in addr = {
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t len = addr->sa.sa_family == AF_INET ? sizeof(addr->v4) : sizeof(addr->v6);
+	int fd = socket(addr->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int one = 1, err;
 
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, SOMAXCONN))
+	if (!bind(fd, &addr->sa, len) && !listen(fd, SOMAXCONN))
 		return fd;
 	err = -errno;
 	close(fd);
 	return err;
 }
 
-int export_open(uint16_t port, void (*own)(struct metrics *m))
+int export_open(const union conf_addr *addr, void (*own)(struct metrics *m))
 {
 	struct MHD_Daemon *d;
-	int fd = listen_at(port);
+	int fd = listen_at(addr);
 	int err;
 
 	if (fd < 0)

@@ -219,15 +219,20 @@ static void add_metrics(struct metrics *m)
 /* At the port of these settings; 0 or a negative errno, after telling what is wrong */
 static int open_metrics(const struct conf *c)
 {
+	union conf_addr addr = c->metrics_listen;
+	char name[INET6_ADDRSTRLEN];
 	int err;
 
 	if (!c->metrics) {
 		export_close();
 		return 0;
 	}
-	err = export_open(c->metrics, add_metrics);
+	/* IPv4 and IPv6 have the port at the same place. */
+	addr.v4.sin_port = htons(c->metrics);
+	err = export_open(&addr, add_metrics);
 	if (err)
-		log_line("metrics: 127.0.0.1:%ju: %s", (uintmax_t)c->metrics, strerror(-err));
+		log_line("metrics: %s port %ju: %s", conf_addr_name(&addr, name),
+			 (uintmax_t)c->metrics, strerror(-err));
 	return err;
 }
 
@@ -249,7 +254,9 @@ static void reload(void)
 		conf_free(&fresh);
 		return;
 	}
-	if (fresh.metrics != conf.metrics && open_metrics(&fresh)) {
+	if ((fresh.metrics != conf.metrics ||
+	     memcmp(&fresh.metrics_listen, &conf.metrics_listen,
+		    sizeof(conf.metrics_listen))) && open_metrics(&fresh)) {
 		log_line("not reloaded");
 		conf_free(&fresh);
 		return;

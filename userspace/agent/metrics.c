@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * OpenMetrics 1.0 text, made piece by piece from what is known at one moment.
+ * OpenMetrics 1.0 text, or the older one of Prometheus (0.0.4), made piece by piece from
+ * what is known at one moment. The latter has no units, no end, and fewer types: what
+ * is an info or a state set is a gauge there, and a family has the name of its samples.
  *
  * A table has all families but those of the module's counters, whose names come from
  * the module. A piece is the head of a family, or its samples of one device, peer or
@@ -143,15 +145,21 @@ static const struct family families[] = {
 	  .whose = G(avg) },
 };
 
-static const char * const type_names[] = {
+static const char * const openmetrics_types[] = {
 	[GAUGE] = "gauge", [COUNTER] = "counter", [INFO] = "info",
 	[STATESET] = "stateset", [SUMMARY] = "summary",
+};
+
+static const char * const prometheus_types[] = {
+	[GAUGE] = "gauge", [COUNTER] = "counter", [INFO] = "gauge",
+	[STATESET] = "gauge", [SUMMARY] = "summary",
 };
 
 enum { FAMILIES = sizeof(families) / sizeof(*families) };
 
 /* Text goes on, but @n counts what does not fit. */
 struct out {
+	bool openmetrics;
 	char *buf;
 	size_t len;
 	size_t n;
@@ -213,10 +221,15 @@ static void put_value(struct out *out, enum kind kind, const void *at, size_t n)
 static void put_head(struct out *out, const char *name, enum type type,
 		     const char *unit, const char *help)
 {
-	put(out, "# TYPE " PREFIX "%s %s\n", name, type_names[type]);
-	if (unit)
+	const char *end = "";
+
+	if (!out->openmetrics)
+		end = type == COUNTER ? "_total" : type == INFO ? "_info" : "";
+	put(out, "# TYPE " PREFIX "%s%s %s\n", name, end,
+	    out->openmetrics ? openmetrics_types[type] : prometheus_types[type]);
+	if (unit && out->openmetrics)
 		put(out, "# UNIT " PREFIX "%s %s\n", name, unit);
-	put(out, "# HELP " PREFIX "%s %s\n", name, help);
+	put(out, "# HELP " PREFIX "%s%s %s\n", name, end, help);
 }
 
 static const void *find_item(const struct metrics *m, enum whose of, size_t i)
@@ -386,13 +399,15 @@ static bool put_piece(struct out *out, const struct metrics *m,
 size_t metrics_text(const struct metrics *m, struct metrics_pos *pos, char *buf,
 		    size_t len)
 {
+	/* Behind the last family OpenMetrics has a line that says so. */
 	size_t last = FAMILIES + m->num_counters;
-	struct out out = { .buf = buf, .len = len };
+	struct out out = { .openmetrics = pos->openmetrics, .buf = buf, .len = len };
 	size_t fits = 0;
 
 	while (pos->family <= last) {
 		if (pos->family == last) {
-			put(&out, "# EOF\n");
+			if (out.openmetrics)
+				put(&out, "# EOF\n");
 		} else if (!put_piece(&out, m, pos)) {
 			pos->family++;
 			pos->item = 0;

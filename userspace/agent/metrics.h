@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is known at one moment, and the same as OpenMetrics text.
+ * What is known at one moment, and the same as text: of OpenMetrics, or of Prometheus.
  */
 #ifndef RISO_METRICS_H
 #define RISO_METRICS_H
@@ -107,8 +107,9 @@ struct metrics {
 	size_t num_counters;
 };
 
-/* Where in the text one is; all 0 is the begin. */
+/* Where in the text one is; all 0 is the begin of that of Prometheus. */
 struct metrics_pos {
+	bool openmetrics;
 	size_t family;
 	size_t item;
 };

@@ -27,7 +27,7 @@
 
 #define X98 NAME_63 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define NOT_AGENT " here: allowed are listen port ref-period spin window" \
-	" short-window lease law metrics"
+	" short-window lease law metrics metrics-listen"
 #define NOT_DEV " here: allowed are peer unattainable delta not-local"
 
 #define US 1000
@@ -210,6 +210,12 @@ static void least_values(void **state)
 	assert_int_equal(conf.spin_ns, 100 * US);
 	load_good(&conf, "[agent]\nspin = off\n");
 	assert_int_equal(conf.spin_ns, 0);
+	assert_int_equal(conf.metrics_listen.sa.sa_family, AF_INET);
+	assert_int_equal(ntohl(conf.metrics_listen.v4.sin_addr.s_addr), INADDR_LOOPBACK);
+	load_good(&conf, "[agent]\nmetrics-listen = ::\n");
+	assert_int_equal(conf.metrics_listen.sa.sa_family, AF_INET6);
+	load_good(&conf, "[agent]\nmetrics-listen = 192.0.2.7\n");
+	assert_int_equal(ntohl(conf.metrics_listen.v4.sin_addr.s_addr), 0xc0000207);
 	conf_free(&conf);
 }
 
@@ -299,6 +305,8 @@ static const struct bad bads[] = {
 	{ "[agent]\nlaw = 1\n", 2, "law = 1: allowed is default or paper" },
 	{ "[agent]\nlaw = 0\n", 2, "law = 0: allowed is default or paper" },
 	{ "[agent]\nmetrics = on\n", 2, "metrics = on: allowed is off or 1 to 65535" },
+	{ "[agent]\nmetrics-listen = here\n", 2,
+	  "metrics-listen = here: allowed is " ADDRESS },
 	{ "[agent]\nmetrics = 0\n", 2, "metrics = 0: allowed is off or 1 to 65535" },
 	{ "[agent]\nmetrics = 65536\n", 2,
 	  "metrics = 65536: allowed is off or 1 to 65535" },
@@ -755,7 +763,7 @@ static void sample(void **state)
 			fail_msg("the manual page lacks %s", want);
 	}
 	fclose(f);
-	assert_int_equal(keys, 9 + 5);
+	assert_int_equal(keys, 10 + 5);
 	load_args(&conf, &(struct conf_args){ }, "");
 	check_default_agent(&conf);
 	assert_int_equal(conf.n_devs, 1);

@@ -31,8 +31,11 @@ enum { ANSWER = 4 << 20, GROUPS = 3000, GROUPS_OF_PART = 50, MANY = 30 };
 /* What the module takes for a part */
 #define PART_NS 100000
 
-#define GET "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n"
+#define GET "GET /metrics HTTP/1.1\r\nHost: h\r\n" ACCEPT "\r\n"
 #define TYPE "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"
+#define OLD_TYPE "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+/* As Prometheus asks for it */
+#define ACCEPT "Accept: Application/OpenMetrics-text;version=1.0.0,text/plain;q=0.5,*/*;q=0.1\r\n"
 
 /* What both processes see */
 static struct {
@@ -43,6 +46,8 @@ static struct {
 } *shared;
 
 static char answer[ANSWER];
+/* Not what the default is */
+static const in_addr_t own_address = INADDR_LOOPBACK + 1;
 static uint16_t port;
 static pid_t child;
 
@@ -178,12 +183,16 @@ static void own(struct metrics *m)
 
 static void run_loop(void)
 {
+	const union conf_addr addr = { .v4 = {
+		.sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(own_address),
+	} };
 	int err = 0;
 
-	if (loop_open() || timer_open(&beat, on_beat) || export_open(port, own))
+	if (loop_open() || timer_open(&beat, on_beat) || export_open(&addr, own))
 		exit(2);
 	/* A port that somebody has: the one before is not left for it. */
-	err = export_open(port, own);
+	err = export_open(&addr, own);
 	if (err != -EADDRINUSE)
 		exit(3);
 	beat_ns = cpu_ns();
@@ -197,7 +206,7 @@ static int dial(void)
 	struct sockaddr_in addr = {
 		.sin_family = AF_INET,
 		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_addr.s_addr = htonl(own_address),
 	};
 	struct timeval wait = { .tv_sec = 8 };
 	int fd = socket(AF_INET, SOCK_STREAM, 0), i;
@@ -218,7 +227,7 @@ static int start_child(void **state)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	(void)state;
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	addr.sin_addr.s_addr = htonl(own_address);
 	if (bind(fd, (struct sockaddr *)&addr, len) ||
 	    getsockname(fd, (struct sockaddr *)&addr, &len))
 		return -1;
@@ -278,7 +287,7 @@ static void metrics(void **state)
 {
 	(void)state;
 
-	expect("GET /metrics HTTP/1.0\r\n\r\n", "HTTP/1.1 200 ");
+	expect("GET /metrics HTTP/1.0\r\n" ACCEPT "\r\n", "HTTP/1.1 200 ");
 	assert_non_null(strstr(answer, TYPE));
 	assert_non_null(strstr(answer, "\r\n\r\n# TYPE rdma_isolate_agent info\n"));
 	assert_non_null(strstr(answer, "_flows{dev=\"rxe0\",class=\"bandwidth\"} 1\n"));
@@ -292,12 +301,43 @@ static void metrics(void **state)
 	assert_int_equal(shared->open, 0);
 }
 
+/* Who does not ask for OpenMetrics gets what each version of Prometheus knows. */
+static void not_asked(void **state)
+{
+	static const char * const accept[] = {
+		"", "Accept: */*\r\n", "Accept: text/plain;version=0.0.4\r\n",
+	};
+	char request[256];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(accept) / sizeof(*accept); i++) {
+		snprintf(request, sizeof(request), "GET /metrics HTTP/1.0\r\n%s\r\n",
+			 accept[i]);
+		expect(request, "HTTP/1.1 200 ");
+		assert_non_null(strstr(answer, OLD_TYPE));
+		assert_non_null(strstr(answer,
+				       "\r\n\r\n# TYPE rdma_isolate_agent_info gauge\n"));
+		assert_null(strstr(answer, "# EOF"));
+		assert_null(strstr(answer, "# UNIT"));
+	}
+}
+
+static void page(void **state)
+{
+	(void)state;
+
+	expect("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 ");
+	assert_non_null(strstr(answer, "Content-Type: text/html"));
+	assert_non_null(strstr(answer, "<a href=\"/metrics\">"));
+	assert_int_equal(shared->dumps, 0);
+}
+
 static void refused(void **state)
 {
 	static char long_line[32768];
 	(void)state;
 
-	expect("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 404 ");
 	expect("GET /metricsx HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 404 ");
 	expect("POST /metrics HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
 	       "HTTP/1.1 405 ");
@@ -369,6 +409,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(metrics, start_child, stop_child),
+		cmocka_unit_test_setup_teardown(not_asked, start_child, stop_child),
+		cmocka_unit_test_setup_teardown(page, start_child, stop_child),
 		cmocka_unit_test_setup_teardown(refused, start_child, stop_child),
 		cmocka_unit_test_setup_teardown(module_fails, start_child, stop_child),
 		cmocka_unit_test_setup_teardown(at_once, start_child, stop_child),

@@ -36,9 +36,9 @@ static char text[TEXT];
 static struct family families[FAMILIES];
 static unsigned int num_families;
 
-static const char *render(const struct metrics *m, size_t len)
+static const char *render_as(const struct metrics *m, size_t len, bool openmetrics)
 {
-	struct metrics_pos pos = { 0 };
+	struct metrics_pos pos = { .openmetrics = openmetrics };
 	char *piece = malloc(len);
 	size_t n, at = 0;
 
@@ -54,6 +54,11 @@ static const char *render(const struct metrics *m, size_t len)
 	free(piece);
 	text[at] = 0;
 	return text;
+}
+
+static const char *render(const struct metrics *m, size_t len)
+{
+	return render_as(m, len, true);
 }
 
 /* --- the rules --- */
@@ -358,6 +363,57 @@ static void nothing(void **state)
 }
 
 /* However much is made at once, it is the same text. */
+static size_t strip_comments(char *to, const char *from)
+{
+	size_t n = 0, len;
+
+	for (; *from; from += len) {
+		len = strcspn(from, "\n") + 1;
+		if (*from == '#')
+			continue;
+		memcpy(to + n, from, len);
+		n += len;
+	}
+	to[n] = 0;
+	return n;
+}
+
+/*
+ * The text of Prometheus: the same samples; each family has the name of its samples and
+ * one of three types.
+ */
+static void prometheus(void **state)
+{
+	static const char *const types[] = { "gauge", "counter", "summary", NULL };
+	static char new_samples[TEXT], old_samples[TEXT];
+	char family[NAME] = "", name[NAME], type[NAME], *line, *end;
+	struct metrics m = { 0 };
+	(void)state;
+
+	fill(&m);
+	assert_in_range(strip_comments(new_samples, render(&m, TEXT)), 1000, TEXT);
+	strip_comments(old_samples, render_as(&m, TEXT, false));
+	assert_string_equal(new_samples, old_samples);
+	for (line = text; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		*end = 0;
+		if (sscanf(line, "# TYPE %79s %79s", name, type) == 2) {
+			SET(family, name);
+			assert_true(is_word(type, types));
+			assert_int_equal(!strcmp(type, "counter"),
+					 !!strstr(name, "_total"));
+		} else if (*line == '#') {
+			assert_int_equal(sscanf(line, "# HELP %79s", name), 1);
+			assert_string_equal(name, family);
+		} else {
+			snprintf(name, sizeof(name), "%.*s",
+				 (int)strcspn(line, "{ "), line);
+			assert_string_equal(name, family);
+		}
+	}
+	metrics_free(&m);
+}
+
 static void pieces(void **state)
 {
 	struct metrics m = { 0 };
@@ -522,6 +578,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values),
 		cmocka_unit_test(nothing),
+		cmocka_unit_test(prometheus),
 		cmocka_unit_test(pieces),
 		cmocka_unit_test(longest),
 		cmocka_unit_test(too_many_groups),
