@@ -3,6 +3,7 @@
 #
 # The agent as its unit runs it: it comes with the module and with a device, may do what
 # it has to and no more, takes a new file, and is there again after it was killed or hung.
+# Without the module it fails at once.
 #
 # One kernel is enough: it tests the unit.
 
@@ -20,6 +21,31 @@ require unshare nsenter systemctl udevadm
 [ ! -e "$conf" ] || skip_all "there is a $conf"
 dir=$(mktemp -d)
 trap 'stop_systemd; rm -f "$conf"; agent_cleanup' EXIT
+
+# Neither does anybody wait for the module, nor is the agent started again and again.
+fails_without_module()
+{
+	local begin=$SECONDS said
+
+	! timeout 60 nsenter -t "$systemd" -p -m systemctl start "$unit" 2>"$dir/said" &&
+	[ $((SECONDS - begin)) -lt 60 ] && is_now failed "$unit" &&
+	[ "$(ctl show -p ExecMainStatus "$unit")" = ExecMainStatus=3 ] &&
+	said=$(rdma-isolated 2>&1)
+	[ $? -eq 3 ] && [[ $said == *"module rdma_isolate is not loaded"* ]] && return
+	ktap_print_msg "$said $(cat "$dir/said")"
+	return 1
+}
+
+# A unit that is only there with the module would be told to be missing.
+enables_quietly()
+{
+	local said
+
+	said=$(nsenter -t "$systemd" -p -m systemctl --runtime enable "$unit" 2>&1) &&
+	[[ $said != *"non-existent unit"* ]] && return
+	ktap_print_msg "$said"
+	return 1
+}
 
 # The one that lends now
 agent_pid()
@@ -83,11 +109,13 @@ module_goes()
 
 agent_conf rxe1 10.0.0.2 "peer = 10.0.0.1"
 cp "$dir/rxe1.conf" "$conf"
-start_systemd "$BOOT_DIR"/rdma-isolate{,@}.service "$AGENT_DIR/$unit" &&
-	ctl --runtime enable "$unit"
-agent_setup
+start_systemd "$BOOT_DIR"/rdma-isolate{,@}.service "$AGENT_DIR/$unit" ||
+	skip_all "no systemd"
 ktap_print_header
-ktap_set_plan 8
+ktap_set_plan 10
+check "it is enabled" enables_quietly
+check "without the module it fails at once" fails_without_module
+agent_setup
 check "it comes with the module" unit_is active "$unit"
 start_agent rxe0
 start_latency

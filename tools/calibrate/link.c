@@ -17,11 +17,7 @@
 #include "measure.h"
 #include "cm.h"
 
-enum {
-	RESOLVE_MS = 2000,
-	/* Of the InfiniBand CM: nobody listens at this port. */
-	REJ_INVALID_SERVICE_ID = 8,
-};
+enum { RESOLVE_MS = 2000 };
 
 static char no_answer[128];
 
@@ -88,19 +84,11 @@ static void make_qp(struct link *l, struct rdma_cm_id *id)
 static const char *why_not(struct rdma_cm_id *id)
 {
 	struct cm_event e;
-	const char *wrong;
 
 	if (!id->event)
 		return strerror(errno);
 	cm_hear(&e, id->event);
-	if (e.type == RDMA_CM_EVENT_UNREACHABLE)
-		return "no answer";
-	if (e.type != RDMA_CM_EVENT_REJECTED)
-		return rdma_event_str(e.type);
-	if (e.status == REJ_INVALID_SERVICE_ID)
-		return "nobody listens there; is rdma-isolated running?";
-	wrong = cm_wrong(&e);
-	return wrong ?: "refused, the agent there says why in its log";
+	return cm_why(&e);
 }
 
 /* rdma_cm without a channel: each call waits for its event, which stays in the id. */

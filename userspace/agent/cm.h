@@ -82,5 +82,7 @@ void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey);
 void cm_hear(struct cm_event *e, const struct rdma_cm_event *got);
 /* NULL, or what is wrong with what the other end said */
 const char *cm_wrong(const struct cm_event *e);
+/* Why there is no connection, by the event that has said so */
+const char *cm_why(const struct cm_event *e);
 
 #endif /* RISO_CM_H */

@@ -49,7 +49,7 @@ static int status;
 /* Whoever has started it may want to do so again. */
 static void give_up(void)
 {
-	status = 1;
+	status = CONF_FAILED;
 	loop_stop();
 }
 
@@ -134,6 +134,23 @@ static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr 
 		d->is = word(attrs[RDMA_ISOLATE_A_BUDGET_CTRL_STATE], &name_ctrl_state);
 }
 
+/* "mlx5_1 mlx5_2": logged once each time that others are missing */
+static void tell_missing(void)
+{
+	static char told[256];
+	char text[256] = "";
+	size_t n = 0;
+	unsigned int i;
+
+	for (i = 0; i < conf.n_devs && n < sizeof(text); i++)
+		if (!find(conf.dev[i].name))
+			n += snprintf(text + n, sizeof(text) - n, " %s",
+				      conf.dev[i].name);
+	if (*text && strcmp(text, told))
+		log_line("there is no such RDMA device now:%s", text);
+	memcpy(told, text, sizeof(told));
+}
+
 /* "mlx5_0 tracking, mlx5_1 not there": those that are to be steered */
 static void tell_status(void)
 {
@@ -176,6 +193,7 @@ static void look(void)
 		if (!d->there)
 			forget(d);
 	}
+	tell_missing();
 	tell_status();
 	timer_set(&alone, now_ns() + (LIST_EMPTY(&devices) ? SEC : LOOK_NS));
 }
@@ -201,7 +219,10 @@ static void on_module(struct source *s)
 
 	(void)s;
 	lost = nl_events(events, on_module_event, &news);
-	if (lost < 0)
+	/* Without the module there is nothing to do, which is no failure. */
+	if (lost == -ENOENT)
+		loop_stop();
+	else if (lost < 0)
 		give_up();
 	/* It may have been one of those. */
 	if (news || lost > 0)
@@ -234,6 +255,19 @@ static int open_metrics(const struct conf *c)
 		log_line("metrics: %s port %ju: %s", conf_addr_name(&addr, name),
 			 (uintmax_t)c->metrics, strerror(-err));
 	return err;
+}
+
+/* What is allowed, and steers nothing */
+static void warn_useless(void)
+{
+	unsigned int i;
+
+	if (!conf.n_devs)
+		log_line("no device is in the settings, so none is steered");
+	for (i = 0; i < conf.n_devs; i++)
+		if (!conf.dev[i].n_peers)
+			log_line("%s: no peer is in the settings, so nothing is measured",
+				 conf.dev[i].name);
 }
 
 /* All of it, or nothing */
@@ -275,6 +309,7 @@ static void reload(void)
 			forget(d);
 	}
 	log_line("reloaded");
+	warn_useless();
 	look();
 }
 
@@ -296,16 +331,55 @@ static void on_signal(struct source *s)
 static struct source module = { .fd = -1, .ready = on_module };
 static struct source signals = { .fd = -1, .ready = on_signal };
 
+/* Tells what is missing. */
+static bool find_module(void)
+{
+	requests = nl_open();
+	events = requests ? nl_open() : NULL;
+	return events && !nl_subscribe(events);
+}
+
+/* Does an address belong to this host? */
+static bool is_here(const union conf_addr *addr)
+{
+	union conf_addr any_port = *addr;
+	int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool here;
+
+	any_port.v4.sin_port = 0;
+	here = fd >= 0 && !bind(fd, &any_port.sa, sizeof(any_port));
+	if (fd >= 0)
+		close(fd);
+	return here;
+}
+
+/* The connection manager has one error for a port that is taken and another's address. */
+static bool start_listening(void)
+{
+	union conf_addr addr = conf.listen;
+	char name[INET6_ADDRSTRLEN];
+	const char *why;
+	int err;
+
+	addr.v4.sin_port = htons(conf.port);
+	err = serve_open(&addr);
+	if (!err)
+		return true;
+	why = strerror(-err);
+	if ((err == -EADDRNOTAVAIL || err == -EADDRINUSE) && is_here(&addr))
+		why = "the port is taken; is there another rdma-isolated?";
+	else if (err == -EADDRNOTAVAIL)
+		why = "this host does not have the address";
+	log_line("cannot listen at %s port %ju: %s", conf_addr_name(&addr, name),
+		 (uintmax_t)conf.port, why);
+	return false;
+}
+
 /* NULL, or what is missing */
 static const char *start(void)
 {
-	union conf_addr addr = conf.listen;
 	sigset_t mask;
 
-	requests = nl_open();
-	events = nl_open();
-	if (!requests || !events || nl_subscribe(events))
-		return "no module";
 	if (loop_open())
 		return "no epoll";
 	sigemptyset(&mask);
@@ -322,15 +396,14 @@ static const char *start(void)
 	if (cm_open())
 		return errno == ENODEV ? "no RDMA device yet" :
 					 "no connection manager, is rdma_ucm loaded";
-	addr.v4.sin_port = htons(conf.port);
-	return serve_open(&addr) ? "cannot listen" : NULL;
+	return NULL;
 }
 
 /* It is started again at once for the sake of its lease. Without one it can wait. */
 static int cannot_start(void)
 {
 	sleep(1);
-	return 1;
+	return CONF_FAILED;
 }
 
 int main(int argc, char **argv)
@@ -344,18 +417,21 @@ int main(int argc, char **argv)
 		return usage;
 	if (!conf_load(&conf, &args, error, sizeof(error))) {
 		log_line("%s", error);
-		return args.check ? 1 : cannot_start();
+		return args.check ? CONF_FAILED : cannot_start();
 	}
+	warn_useless();
 	if (args.check) {
 		puts("OK");
-		return 0;
+		return CONF_DONE;
 	}
+	if (!find_module())
+		return CONF_NO_MODULE;
 	why = start();
 	if (why) {
 		log_line("%s: %s", why, strerror(errno));
 		return cannot_start();
 	}
-	if (open_metrics(&conf))
+	if (!start_listening() || open_metrics(&conf))
 		return cannot_start();
 	look();
 	notify_ready();

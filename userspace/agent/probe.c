@@ -283,13 +283,10 @@ static void on_event(struct cm_user *user, const struct cm_event *e)
 		log_line("%s: peer %s: connected%s", p->dev, p->name,
 			 p->stamped ? ", the device stamps completions" : "");
 		break;
-	case RDMA_CM_EVENT_REJECTED:
-		fail(p, "refused", 0);
-		break;
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		break;
 	default:
-		fail(p, rdma_event_str(e->type), 0);
+		fail(p, cm_why(e), 0);
 	}
 }
 

@@ -273,11 +273,6 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 	return 0;
 }
 
-const char *rdma_event_str(enum rdma_cm_event_type type)
-{
-	return type == RDMA_CM_EVENT_DISCONNECTED ? "disconnected" : "unreachable";
-}
-
 /* --- libibverbs --- */
 
 const char *ibv_wc_status_str(enum ibv_wc_status status)
@@ -500,6 +495,33 @@ static void connects(struct probe *p)
 	assert_true(p->ready);
 }
 
+/* What the log says has no words of librdmacm in it, and those of the agent where it can. */
+static void plain_words(void **state)
+{
+	static const struct {
+		struct cm_event e;
+		const char *why;
+	} cases[] = {
+		{ { .type = RDMA_CM_EVENT_ADDR_ERROR, .status = -19 },
+		  "no host has this address, or there is no route to it" },
+		{ { .type = RDMA_CM_EVENT_UNREACHABLE }, "no answer" },
+		{ { .type = RDMA_CM_EVENT_REJECTED, .status = 8 },
+		  "nobody listens there; is rdma-isolated running?" },
+		{ { .type = RDMA_CM_EVENT_REJECTED, .status = 28, .heard = true },
+		  "refused, the agent there says why in its log" },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_string_equal(cm_why(&cases[i].e), cases[i].why);
+	for (i = RDMA_CM_EVENT_ADDR_RESOLVED; i <= RDMA_CM_EVENT_TIMEWAIT_EXIT; i++) {
+		struct cm_event e = { .type = i };
+
+		assert_null(strstr(cm_why(&e), "RDMA_CM"));
+	}
+}
+
 static void start(struct probe *p)
 {
 	memset(p, 0, sizeof(*p));
@@ -701,7 +723,7 @@ static void comes_back(void **state)
 		happens(&p, RDMA_CM_EVENT_REJECTED, false);
 		pause = pause * 2 < 5 * SEC ? pause * 2 : 5 * SEC;
 	}
-	assert_string_equal(fake.log, "fake0: peer 192.0.2.1: refused");
+	assert_string_equal(fake.log, "fake0: peer 192.0.2.1: refused, the agent there says why in its log");
 	assert_int_equal(fake.logged, 3);
 	run_until(at + pause);
 	happens(&p, RDMA_CM_EVENT_ADDR_RESOLVED, false);
@@ -868,6 +890,7 @@ int main(void)
 						nothing_is_left),
 		cmocka_unit_test_setup_teardown(without_stamps, set_up, nothing_is_left),
 		cmocka_unit_test_setup_teardown(spins, set_up, nothing_is_left),
+		cmocka_unit_test(plain_words),
 		cmocka_unit_test_setup_teardown(comes_back, set_up, nothing_is_left),
 		cmocka_unit_test_setup_teardown(refuses, set_up, nothing_is_left),
 		cmocka_unit_test_setup_teardown(the_silent_lose_their_places, set_up,
