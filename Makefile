@@ -199,7 +199,7 @@ install-dkms: headers parts ## all of it, the module again for each new kernel b
 # Of all kernels and versions.
 uninstall: ## take away what was installed; settings in /etc stay
 	! lsmod | grep '^rdma_isolate ' || [ -n "$(DESTDIR)" ] || { \
-		echo "the module is loaded: rmmod rdma_isolate first" >&2; exit 1; }
+		echo "the module is loaded: rdma-isolate unload first" >&2; exit 1; }
 	for d in $(wildcard $(SRC)-*); do \
 		v=$${d##*rdma_isolate-}; \
 		! $(DKMS) status rdma_isolate/$$v | grep . || \

@@ -19,7 +19,7 @@ need_module rdma_rxe nvme-rdma nvmet-rdma
 trap teardown_all EXIT
 
 # One a line, each once: shell commands that begin with the tool's name; calibrate,
-# which needs an agent, has a test of its own
+# which needs an agent, and unload have tests of their own
 commands()
 {
 	{
@@ -28,7 +28,7 @@ commands()
 		sed -n 's/\\-/-/g; s/^# \(rdma-isolate .*\)/\1/p' \
 			"$docs/Documentation/man/rdma-isolate.8"
 		sed -n 's/^       \(rdma-isolate .*\)/\1/p' "$docs/README.md"
-	} | awk '!/^rdma-isolate calibrate/ && !seen[$0]++'
+	} | awk '!/^rdma-isolate (calibrate|unload)/ && !seen[$0]++'
 }
 
 first()
