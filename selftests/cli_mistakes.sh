@@ -10,10 +10,10 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
 
-require rdma rdma-isolate jq setpriv unshare
+require rdma rdma-isolate rperf jq setpriv unshare
 need_module rdma_rxe
 dir=$(mktemp -d)
-trap 'teardown_all; umount /etc/rdma-isolate.d 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all; umount /etc/rdma-isolate.d 2>/dev/null; rm -rf "$dir"' EXIT
 
 as_user()
 {
@@ -141,9 +141,39 @@ in_namespace()
 	shows 'all(.check != "namespace")' doctor
 }
 
-load_module && setup_rxe || skip_all "no module or no rxe devices"
+# A device that has paced something: what the doctor says of it is what is shown of it.
+slow_host()
+{
+	local latency late slow
+
+	ln -s "$(command -v rperf)" "$dir/rload"
+	rdma-isolate rule add dev rxe1 comm rperf class latency >/dev/null &&
+	rdma-isolate dev set dev rxe1 max-rate 400mbit chunk 4k mode enable || return
+	rperf --dev rxe0 --peer rxe1 --port 18700 --samples 0 --seconds 1000 \
+		--interval 10000 >/dev/null 2>&1 &
+	latency=$!
+	busywait 60 has_latency_flow rxe1 || return
+	timeout 5 rdma-isolate run -- "$dir/rload" --dev rxe1 --peer rxe0 --load write \
+		>/dev/null 2>&1
+	busywait 60 no_bulk
+	late=$(rdma-isolate -j statistic show dev rxe1 | jq '.[0].late_ns')
+	slow=$(rdma-isolate -j budget show dev rxe1 |
+		jq '.[0] | ([.tx_pace, .rx_pace] | min) < (.safe_util / 2 | floor)')
+	kill "$latency"
+	ktap_print_msg "late $late ns, slow $slow"
+	[ "$late" -gt 0 ] &&
+	shows "any(.check == \"timer\") == ($late > 100000) and
+		any(.check == \"pace\") == $slow" doctor
+}
+
+no_bulk()
+{
+	rdma-isolate -j dev show dev rxe1 | jq -e '.[0].programs == 0' >/dev/null
+}
+
+load_module && setup_rxe 400mbit || skip_all "no module or no rxe devices"
 ktap_print_header
-ktap_set_plan 9
+ktap_set_plan 10
 check "a rule that is there" same_rule
 check "rules that differ" other_rules
 check "rules change their places" rules_change_places
@@ -153,4 +183,5 @@ check "chunks that are off" no_chunks
 check "an ordinary user asks the doctor" doctor_of_user
 check "an ordinary user applies" apply_of_user
 check "another network namespace" in_namespace
+check "a host that is slow" slow_host
 ktap_finished
