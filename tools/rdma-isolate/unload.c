@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,20 +36,28 @@ enum {
 	PAUSE_MS = 100,
 };
 
+/* A file system that does not answer is not asked. */
+static bool is_node(const char *path, dev_t node)
+{
+	struct statx st;
+
+	return !statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) &&
+	       S_ISCHR(st.stx_mode) &&
+	       makedev(st.stx_rdev_major, st.stx_rdev_minor) == node;
+}
+
 /* Does the process have the device node open, under whatever path? */
 static bool has_open(const char *pid, dev_t node)
 {
 	char pattern[64];
 	bool found = false;
-	struct stat st;
 	glob_t fds;
 	size_t i;
 
 	snprintf(pattern, sizeof(pattern), "/proc/%.20s/fd/*", pid);
 	if (!glob(pattern, GLOB_NOSORT, NULL, &fds))
 		for (i = 0; i < fds.gl_pathc && !found; i++)
-			found = !stat(fds.gl_pathv[i], &st) && S_ISCHR(st.st_mode) &&
-				st.st_rdev == node;
+			found = is_node(fds.gl_pathv[i], node);
 	globfree(&fds);
 	return found;
 }
