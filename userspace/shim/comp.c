@@ -386,6 +386,19 @@ static void reap(struct riso_cq *c, uint32_t max)
 }
 
 /**
+ * riso_comp_reap_most - poll on behalf of the program, whatever that does
+ * @c: the CQ
+ * @max: completions of the program that may be taken
+ */
+void riso_comp_reap_most(struct riso_cq *c, uint32_t max)
+{
+	if (c->ex)
+		riso_cqex_reap(c, max);
+	else
+		reap(c, max);
+}
+
+/**
  * riso_comp_reap - poll on behalf of the program
  * @c: the CQ
  */
@@ -395,10 +408,7 @@ void riso_comp_reap(struct riso_cq *c)
 
 	if (!max)
 		return;
-	if (c->ex)
-		riso_cqex_reap(c, max);
-	else
-		reap(c, max);
+	riso_comp_reap_most(c, max);
 	if (max == 1 && c->soft_head != c->soft_tail)
 		c->unseen = 1;
 }

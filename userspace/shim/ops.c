@@ -784,6 +784,7 @@ int riso_destroy_qp(struct ibv_qp *qp)
 	int err;
 
 	if (f) {
+		riso_queue_drain(f);
 		set_stopped(f, true);
 		/* Another one may get its address as soon as it is gone. */
 		riso_map_del(&riso_flows, qp);
@@ -816,6 +817,7 @@ static int reset(struct riso_flow *f, struct ibv_qp_attr *attr, int mask)
 
 	if (!s)
 		return ENOMEM;
+	riso_queue_drain(f);
 	set_stopped(f, true);
 	err = riso_real.modify_qp(f->qp, attr, mask);
 	if (!err)
@@ -859,6 +861,8 @@ int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	m = f->ctx->m;
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
 		return reset(f, attr, mask);
+	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR)
+		riso_queue_drain(f);
 	err = riso_real.modify_qp(qp, attr, mask);
 	if (err)
 		return err;
@@ -1012,6 +1016,7 @@ static void forget_objects(struct riso_ctx *ctx)
 	struct riso_cq *c;
 
 	while ((f = riso_map_search(&riso_flows, flow_of_ctx, ctx))) {
+		riso_queue_drain(f);
 		riso_map_del(&riso_flows, f->qp);
 		forget_flow(f, f->qp->qp_num);
 	}

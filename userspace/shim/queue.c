@@ -19,11 +19,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "shim.h"
 
 /* What is held this long without a grant goes out as debt. */
 static const uint64_t deadline_ns = 1000000000;
+
+/* A drain looks for room every 100 us, for a second: providers free it within less. */
+enum { DRAIN_US = 100, DRAIN_LOOKS = 10000 };
 
 enum {
 	/* Whole work requests without a completion, in a row. */
@@ -891,6 +895,41 @@ void riso_queue_drive(struct riso_member *m)
 	riso_member_publish(m);
 }
 
+/* Post what a flow holds, whatever that costs. */
+static void urge(struct riso_flow *f)
+{
+	f->urge = true;
+	riso_queue_drive(f->ctx->m);
+	f->urge = false;
+}
+
+/**
+ * riso_queue_drain - give the provider all that a flow holds
+ * @f: the flow, whose queue pair is about to go or to change; its member is not locked
+ *
+ * The program was told that it is posted. Where the send queue is full, what completes
+ * makes room.
+ */
+void riso_queue_drain(struct riso_flow *f)
+{
+	struct riso_member *m = f->ctx->m;
+	uint32_t looks;
+
+	riso_lock(&m->lock);
+	for (looks = 0; looks < DRAIN_LOOKS && riso_queue_len(f); looks++) {
+		if (looks)
+			riso_comp_reap_most(f->cq, UINT32_MAX);
+		urge(f);
+		if (!looks || !riso_queue_len(f))
+			continue;
+		riso_unlock(&m->lock);
+		usleep(DRAIN_US);
+		riso_lock(&m->lock);
+	}
+	riso_comp_update(f->cq);
+	riso_member_unlock(m);
+}
+
 /**
  * riso_queue_publish - post what was staged
  * @f: the flow; its member is locked
@@ -1007,9 +1046,7 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 	struct ibv_send_wr wr;
 	int err;
 
-	f->urge = true;
-	riso_queue_drive(f->ctx->m);
-	f->urge = false;
+	urge(f);
 	rec = riso_queue_stage(f, 0);
 	if (riso_queue_len(f) || used_slots(f) >= f->slots->num || !rec)
 		return ENOMEM;

@@ -408,7 +408,7 @@ struct riso_build {
  * @classes: riso_kpage.classes when it was asked for; read without the lock
  * @stopped: nothing may be posted, the queue pair is being reset
  * @flush: the queue pair is in error, everything held goes out
- * @urge: likewise, for what cannot wait is behind it
+ * @urge: likewise, as what cannot wait comes next
  * @depth: work requests that the program may have
  * @max_sge: elements of each
  * @max_inline: inline bytes of each
@@ -511,6 +511,7 @@ int riso_queue_publish(struct riso_flow *f, uint32_t num, bool whole);
 void riso_queue_drop(struct riso_flow *f);
 void riso_queue_pass(struct riso_flow *f);
 void riso_queue_drive(struct riso_member *m);
+void riso_queue_drain(struct riso_flow *f);
 int riso_queue_post(struct riso_flow *f, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr);
 int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
@@ -525,6 +526,7 @@ int riso_comp_arm(struct riso_cq *c, int solicited_only);
 bool riso_comp_is_news(struct riso_cq *c);
 bool riso_comp_translate(struct riso_soft *e);
 void riso_comp_reap(struct riso_cq *c);
+void riso_comp_reap_most(struct riso_cq *c, uint32_t max);
 void riso_comp_pop(struct riso_cq *c, struct riso_soft *e);
 bool riso_comp_push(struct riso_cq *c, const struct riso_soft *e);
 int riso_comp_grow(struct riso_cq *c, int asked);

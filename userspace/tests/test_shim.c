@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "random.h"
 #include "shim.h"
 
 enum {
@@ -115,6 +116,7 @@ static struct {
 	void (*at_sleep)(void);	/* where there is none */
 	void (*at_call)(void);	/* in what may make a system call */
 	int calls;
+	uint32_t given;		/* SENDs of the queue pair that was torn down last */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct ibv_context *ctx;
@@ -165,6 +167,9 @@ static int fake_post_one(struct fake_qp *qp, const struct ibv_send_wr *wr)
 	qp->posted++;
 	return 0;
 }
+
+/* The queue pair whose work requests are carried out as soon as anybody polls */
+static struct fake_qp *runs_on;
 
 static int fake_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 			  struct ibv_send_wr **bad_wr)
@@ -287,6 +292,8 @@ static int fake_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	struct fake_cq *cq = (struct fake_cq *)ibcq;
 	int n;
 
+	if (runs_on)
+		fake_run(runs_on, UINT32_MAX);
 	pthread_mutex_lock(&fake.lock);
 	for (n = 0; n < num && cq->head != cq->tail; n++)
 		fake_pop(cq, &wc[n]);
@@ -526,11 +533,21 @@ static struct ibv_qp *fake_create_qp_ex(struct ibv_context *context,
 	return &qp->ex.qp_base;
 }
 
+static uint32_t fake_count_sends(const struct fake_qp *qp)
+{
+	uint32_t i, num = 0;
+
+	for (i = 0; i < qp->posted; i++)
+		num += qp->sq[i % FAKE_SQ].wr.opcode == IBV_WR_SEND;
+	return num;
+}
+
 static int fake_destroy_qp(struct ibv_qp *qp)
 {
 	struct fake_cq *cq = (struct fake_cq *)qp->send_cq;
 	uint32_t i;
 
+	fake.given = fake_count_sends((struct fake_qp *)qp);
 	for (i = cq->head; i != cq->tail; i++)
 		if (cq->ring[i % FAKE_CQ].qp == (struct fake_qp *)qp)
 			cq->ring[i % FAKE_CQ].qp = NULL;
@@ -545,6 +562,7 @@ static int fake_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mas
 	if (!(mask & IBV_QP_STATE))
 		return 0;
 	pthread_mutex_lock(&fake.lock);
+	fake.given = fake_count_sends(qp);
 	if (attr->qp_state == IBV_QPS_ERR)
 		qp->err = true;
 	if (attr->qp_state == IBV_QPS_RESET) {
@@ -1580,7 +1598,6 @@ static void refused_midway(void **state)
 /* It refuses whatever comes after an error. What was out completes once, and no more. */
 static void refused_in_error(void **state)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct prog *p = *state;
 
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 3 * CHUNK,
@@ -1590,7 +1607,7 @@ static void refused_in_error(void **state)
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 1);
 	p->qp->refuse = EINVAL;
-	assert_int_equal(riso_modify_qp(&p->qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
+	p->qp->err = true;
 	fake_run(p->qp, UINT32_MAX);
 	expect(p, 1, IBV_WC_WR_FLUSH_ERR);
 	expect(p, 2, IBV_WC_WR_FLUSH_ERR);
@@ -2342,6 +2359,78 @@ static void reset(void **state)
 		pump(p, 3, 1);
 		expect_none(p);
 	}
+}
+
+/*
+ * What post_send has taken the provider has before the queue pair goes, or is moved to
+ * ERR, as rdma_disconnect() does it, or to RESET. In any state that it may be in, also
+ * with a send queue that has no room for chunks and a CQ that nobody polls.
+ */
+enum { TEARDOWNS = 10000 };
+
+static uint32_t random_to(uint32_t num)
+{
+	return random_u64() % num;
+}
+
+static uint32_t post_some_sends(struct fake_qp *qp)
+{
+	uint32_t num = random_to(DEPTH) + 1;
+	uint32_t sends = 0, i;
+	int opcode;
+
+	for (i = 0; i < num; i++) {
+		opcode = random_to(3) ? IBV_WR_SEND : IBV_WR_RDMA_WRITE;
+		if (post(qp, opcode, i, random_to(8 * CHUNK),
+			 random_to(2) ? IBV_SEND_SIGNALED : 0))
+			break;
+		sends += opcode == IBV_WR_SEND;
+		if (!random_to(4))
+			grant(RISO_USER_TX, random_to(8 * CHUNK));
+		if (!random_to(4))
+			fake_run(qp, random_to(20));
+	}
+	return sends;
+}
+
+static void tear_down_once(struct prog *p)
+{
+	static const enum ibv_qp_state states[] = { IBV_QPS_ERR, IBV_QPS_RESET };
+	struct fake_cq *cq = make_cq(2 * DEPTH);
+	struct fake_qp *qp;
+	uint32_t sends, how = random_to(3);
+	struct ibv_qp_attr attr;
+
+	fake.max_qp_wr = random_to(2) ? 1024 : DEPTH;
+	qp = make_qp(p, cq, random_to(2));
+	if (random_to(2))
+		ibv_req_notify_cq(ibv_cq_ex_to_cq(&cq->cq), random_to(2));
+	sends = post_some_sends(qp);
+	/* The device works on. */
+	runs_on = qp;
+	if (how < ARRAY_SIZE(states)) {
+		attr.qp_state = states[how];
+		assert_int_equal(riso_modify_qp(&qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
+		assert_int_equal(fake.given, sends);
+	}
+	runs_on = how < ARRAY_SIZE(states) ? NULL : qp;
+	assert_int_equal(riso_destroy_qp(&qp->ex.qp_base), 0);
+	assert_true(how < ARRAY_SIZE(states) || fake.given == sends);
+	runs_on = NULL;
+	assert_false(cq->overflow);
+	riso_destroy_cq(ibv_cq_ex_to_cq(&cq->cq));
+	assert_int_equal(fake.u.dir[0].want, 0);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+	fake.now += 20 * MSEC;
+}
+
+static void torn_down(void **state)
+{
+	uint32_t i;
+
+	seed = 1;
+	for (i = 0; i < TEARDOWNS; i++)
+		tear_down_once(*state);
 }
 
 /* Queue pairs that are destroyed or reset take along what waits for the program. */
@@ -3644,6 +3733,7 @@ int main(void)
 		TEST(error_at_the_end),
 		TEST(flush),
 		TEST(reset),
+		TEST(torn_down),
 		TEST(purged),
 		TEST(destroyed),
 		TEST(open_and_paced),
