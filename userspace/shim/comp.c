@@ -76,9 +76,6 @@ static void retire_to(struct riso_slots *s, struct riso_slot *slot)
 	do {
 		oldest = &s->slot[s->tail++ % s->num];
 		oldest->flags &= ~RISO_SLOT_POSTED;
-		/* Somebody has polled it before the lock was there, and comes with it yet. */
-		if (oldest != slot && (oldest->flags & RISO_SLOT_SIGNALED))
-			oldest->flags |= RISO_SLOT_LATE;
 		if (s->flow)
 			retire(s->flow, oldest);
 	} while (oldest != slot);
@@ -86,7 +83,7 @@ static void retire_to(struct riso_slots *s, struct riso_slot *slot)
 		return;
 	s->flow->sq.silent = 0;
 	s->flow->sq.quiet = 0;
-	if (s->flow->pass)
+	if (s->flow->pass && !s->flow->joins)
 		riso_comp_tag(s->flow, false);
 }
 
@@ -108,12 +105,9 @@ bool riso_comp_translate(struct riso_soft *e)
 	if (!s)
 		return true;
 	slot = (struct riso_slot *)(uintptr_t)e->wc.wr_id;
-	if (slot->flags & RISO_SLOT_LATE)
-		slot->flags &= ~RISO_SLOT_LATE;
-	else if (slot->flags & RISO_SLOT_POSTED)
-		retire_to(s, slot);
-	else
+	if (!(slot->flags & RISO_SLOT_POSTED))
 		return false;
+	retire_to(s, slot);
 	/* What failed in the place of later ones, push_failed(), may come before it. */
 	told = success ? slot->seq == s->err_seq :
 			 s->err_seq != UINT64_MAX && slot->seq <= s->err_seq;
@@ -151,8 +145,7 @@ static void seen(const struct riso_soft *e)
  */
 void riso_comp_update(struct riso_cq *c)
 {
-	/* Who polls without the lock could find a tag that is forgotten meanwhile. */
-	bool active = c->used || c->tagged || !LIST_EMPTY(&c->zombies) ||
+	bool active = c->tagged || !LIST_EMPTY(&c->zombies) ||
 		      c->soft_head != c->soft_tail;
 
 	/* What the program did before was not noted. */
@@ -176,6 +169,27 @@ void riso_comp_tag(struct riso_flow *f, bool tagged)
 	f->cq->tagged += tagged ? 1 : -1;
 	__atomic_add_fetch(&f->ctx->tagged, tagged ? 1 : -1, __ATOMIC_RELAXED);
 	riso_comp_update(f->cq);
+}
+
+/**
+ * riso_comp_join - a flow will post with tags
+ * @f: the flow; riso_class_lock is held, and its member is not locked
+ *
+ * Returns when nobody polls its CQ without the lock any more. The flow stays tagged
+ * until riso_flow.joins is cleared.
+ */
+void riso_comp_join(struct riso_flow *f)
+{
+	struct riso_member *m = f->ctx->m;
+	bool was_active;
+
+	riso_lock(&m->lock);
+	was_active = f->cq->active;
+	f->joins = true;
+	riso_comp_tag(f, true);
+	riso_unlock(&m->lock);
+	if (!was_active)
+		riso_pollers_wait();
 }
 
 /**
@@ -279,24 +293,6 @@ static void end_poll(struct riso_cq *c, bool shown)
 }
 
 /**
- * riso_comp_polled - completions that came from a CQ before it was active
- * @c: the CQ
- * @num: how many
- * @wc: the completions
- *
- * Return: how many of them are the program's, which come first then.
- */
-int riso_comp_polled(struct riso_cq *c, int num, struct ibv_wc *wc)
-{
-	int n;
-
-	riso_lock(&c->ctx->m->lock);
-	n = translate(num, wc);
-	end_poll(c, n > 0);
-	return n;
-}
-
-/**
  * riso_comp_poll - what the program's poll_cq does with an active CQ
  * @c: the CQ
  * @num: completions wanted
@@ -306,16 +302,15 @@ int riso_comp_polled(struct riso_cq *c, int num, struct ibv_wc *wc)
  */
 int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
 {
-	/* A session that began without a flow has the provider's lock. */
-	bool session = c->ex;
 	int n;
 
-	if (session)
+	/* A session that began without a flow has the provider's lock. */
+	if (c->ex)
 		riso_lock(&c->session);
 	riso_lock(&c->ctx->m->lock);
 	n = poll_governed(c, num, wc);
 	end_poll(c, n > 0);
-	if (session)
+	if (c->ex)
 		riso_unlock(&c->session);
 	return n;
 }
@@ -506,7 +501,6 @@ int riso_comp_attach(struct riso_flow *f)
 		return ENOMEM;
 	riso_lock(&c->ctx->m->lock);
 	c->flows++;
-	riso_comp_tag(f, true);
 	riso_unlock(&c->ctx->m->lock);
 	return 0;
 }
@@ -558,6 +552,10 @@ void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s)
 	struct riso_flow *f = s->flow;
 	uint64_t pos;
 
+	if (s->tail == f->sq.slot) {
+		riso_slots_free(s);
+		return;
+	}
 	for (pos = s->tail; pos != f->sq.slot; pos++)
 		retire(f, &s->slot[pos % s->num]);
 	s->flow = NULL;

@@ -81,6 +81,14 @@ static void unlock_posted(struct riso_flow *f)
 		riso_unlock(&f->build.lock);
 }
 
+static int post_direct(struct riso_flow *f, struct ibv_send_wr *wr,
+		       struct ibv_send_wr **bad_wr)
+{
+	if (f->sig_all)
+		return post_all_signaled(f, wr, bad_wr);
+	return f->ctx->ops.post_send(f->qp, wr, bad_wr);
+}
+
 /* All but the short way of post_send(). */
 static __attribute__((noinline)) int post_governed(struct riso_flow *f,
 						   struct ibv_send_wr *wr,
@@ -89,13 +97,14 @@ static __attribute__((noinline)) int post_governed(struct riso_flow *f,
 	int err;
 
 	riso_flow_refresh(f);
-	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE)) {
-		if (f->sig_all)
-			return post_all_signaled(f, wr, bad_wr);
-		return f->ctx->ops.post_send(f->qp, wr, bad_wr);
-	}
+	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE))
+		return post_direct(f, wr, bad_wr);
 	lock_to_post(f);
-	err = riso_queue_post(f, wr, bad_wr);
+	/* Its CQ may not be active any more. */
+	if (f->pass)
+		err = post_direct(f, wr, bad_wr);
+	else
+		err = riso_queue_post(f, wr, bad_wr);
 	unlock_posted(f);
 	return err;
 }
@@ -114,23 +123,37 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	return post_governed(f, wr, bad_wr);
 }
 
+static int bind_direct(struct riso_flow *f, struct ibv_mw *mw,
+		       const struct ibv_mw_bind *bind)
+{
+	struct ibv_mw_bind copy = *bind;
+
+	if (f->sig_all)
+		copy.send_flags |= IBV_SEND_SIGNALED;
+	return f->ctx->ops.bind_mw(f->qp, mw, &copy);
+}
+
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct riso_flow *f = riso_map_find(&riso_flows, qp);
-	struct ibv_mw_bind copy = *bind;
 	int err;
 
 	if (!f)
 		return find_ctx(qp->context)->ops.bind_mw(qp, mw, bind);
-	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE)) {
-		if (f->sig_all)
-			copy.send_flags |= IBV_SEND_SIGNALED;
-		return f->ctx->ops.bind_mw(qp, mw, &copy);
-	}
+	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE))
+		return bind_direct(f, mw, bind);
 	lock_to_post(f);
-	err = riso_queue_bind(f, mw, bind);
+	if (f->pass)
+		err = bind_direct(f, mw, bind);
+	else
+		err = riso_queue_bind(f, mw, bind);
 	unlock_posted(f);
 	return err;
+}
+
+static bool is_active(const struct riso_cq *c)
+{
+	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
 }
 
 static int poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
@@ -140,12 +163,14 @@ static int poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 
 	if (!c)
 		return find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
-	if (__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
+	if (is_active(c) || c->ex || !riso_poll_begin())
 		return riso_comp_poll(c, num, wc);
+	if (is_active(c)) {
+		riso_poll_end();
+		return riso_comp_poll(c, num, wc);
+	}
 	n = c->ctx->ops.poll_cq(cq, num, wc);
-	/* A flow may have come meanwhile. */
-	if (n > 0 && __atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
-		return riso_comp_polled(c, n, wc);
+	riso_poll_end();
 	return n;
 }
 
@@ -442,9 +467,12 @@ static int ask(struct riso_flow *f, uint32_t wish)
 	err = riso_member_register(m, f->qp->qp_num, &class_id);
 	if (err)
 		return err;
+	if (class_id != RISO_CLASS_LATENCY)
+		riso_comp_join(f);
 	riso_lock(&m->lock);
 	f->alone = false;
 	f->class_id = class_id;
+	f->joins = false;
 	riso_queue_pass(f);
 	if (m->held)
 		riso_queue_drive(m);
@@ -1096,6 +1124,7 @@ void riso_flows_forked(void)
 		if (t->entry[i].key <= RISO_MAP_REMOVED)
 			continue;
 		f->alone = true;
+		f->build.open = false;
 		f->classes = f->ctx->m->kpage->classes;
 		riso_queue_drop(f);
 		riso_queue_pass(f);

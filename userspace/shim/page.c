@@ -504,6 +504,7 @@ static void before_fork(void)
 		return;
 	pthread_mutex_lock(&riso_class_lock);
 	pthread_mutex_lock(&riso_size_lock);
+	riso_pollers_lock();
 	pthread_mutex_lock(&members.lock);
 	TAILQ_FOREACH(m, &members.list, list)
 		pthread_mutex_lock(&m->lock);
@@ -520,6 +521,7 @@ static void unlock_all(void)
 	TAILQ_FOREACH(m, &members.list, list)
 		pthread_mutex_unlock(&m->lock);
 	pthread_mutex_unlock(&members.lock);
+	riso_pollers_unlock();
 	pthread_mutex_unlock(&riso_size_lock);
 	pthread_mutex_unlock(&riso_class_lock);
 }
@@ -557,6 +559,7 @@ static void in_child(void)
 	}
 	members.told = false;
 	riso_flows_forked();
+	riso_pollers_forked();
 	unlock_all();
 }
 

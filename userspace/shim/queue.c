@@ -340,15 +340,16 @@ static uint64_t whole_cost(const struct riso_flow *f, const struct riso_rec *rec
  * riso_queue_pass - bring riso_flow.pass up to date
  * @f: the flow
  *
- * A flow of class latency goes straight to the provider once nothing is held.
+ * A flow of class latency goes straight to the provider once nothing is held or being
+ * built. One that does not has joined its CQ, riso_comp_join().
  */
 void riso_queue_pass(struct riso_flow *f)
 {
 	bool pass = (f->alone || f->class_id == RISO_CLASS_LATENCY) &&
-		    !riso_queue_len(f);
+		    !riso_queue_len(f) && !f->build.open;
 
-	if (!pass || !used_slots(f))
-		riso_comp_tag(f, !pass);
+	if (pass && !f->joins && !used_slots(f))
+		riso_comp_tag(f, false);
 	/* What went straight was not counted: the provider knows how full it is. */
 	if (f->pass && !pass)
 		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
@@ -367,7 +368,6 @@ static void add_staged(struct riso_flow *f, uint32_t num, uint64_t now)
 	if (!riso_queue_len(f)) {
 		TAILQ_INSERT_TAIL(&m->busy, f, busy);
 		m->num_busy++;
-		f->cq->used = true;
 		if (!f->cq->unseen)
 			f->cq->unseen = 1;
 	}

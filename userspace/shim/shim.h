@@ -9,6 +9,7 @@
  *	riso_cq.session		from ibv_start_poll() to ibv_end_poll()
  *	riso_class_lock		what the kernel is asked for, until that is in force
  *	riso_size_lock		the sizes of CQs
+ *	pollers.lock		poller.c: threads that poll without a lock
  *	members.lock		page.c: the list of members, and their helper threads
  *	riso_member.lock	a member with its flows, records, slots and CQs
  *	riso_map.lock		see map.c
@@ -202,7 +203,6 @@ enum {
 	RISO_SLOT_LAST = 8,	/* last piece of its message */
 	RISO_SLOT_CHUNK = 16,	/* piece of a message that was cut */
 	RISO_SLOT_FETCH = 32,	/* takes one of max_rd_atomic */
-	RISO_SLOT_LATE = 64,	/* its own completion comes after a later one's */
 };
 
 /**
@@ -281,7 +281,6 @@ struct riso_soft {
  * @reserved: entries for the chunks of flows; likewise
  * @flows: flows that complete here
  * @tagged: of those, the ones that may have posted with a tag
- * @used: something was posted with a tag once
  * @active: completions may have to be translated; read without the lock
  * @notify: the program has armed it once; without the lock
  * @armed: the program has armed it, and has not polled since, all that while @active
@@ -309,7 +308,6 @@ struct riso_cq {
 	int reserved;
 	uint32_t flows;
 	uint32_t tagged;
-	bool used;
 	bool active;
 	bool notify;
 	bool armed;
@@ -380,12 +378,14 @@ struct riso_sq {
  * struct riso_build - work requests between ibv_wr_start() and ibv_wr_complete()
  * @lock: held in between
  * @direct: they go straight to the provider
+ * @open: they do not, and are not complete; under the lock of the member
  * @num: how many, behind the records that are held
  * @err: the first that was wrong
  */
 struct riso_build {
 	pthread_mutex_t lock;
 	bool direct;
+	bool open;
 	uint32_t num;
 	int err;
 };
@@ -401,6 +401,7 @@ struct riso_build {
  * @pass: calls go straight to the provider; read without the lock
  * @sig_all: the program wants a completion of everything
  * @tagged: counted in &riso_cq.tagged
+ * @joins: is about to post with tags
  * @alone: the kernel does not govern the queue pair
  * @class_wish: what the program asks for, whether it is allowed or not, or
  *	RISO_CLASS_BY_RULE; under riso_class_lock
@@ -439,6 +440,7 @@ struct riso_flow {
 	bool pass;
 	bool sig_all;
 	bool tagged;
+	bool joins;
 	bool alone;
 	uint32_t class_wish;
 	uint32_t class_id;
@@ -521,7 +523,6 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 extern struct riso_map riso_tags;
 
 int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc);
-int riso_comp_polled(struct riso_cq *c, int num, struct ibv_wc *wc);
 int riso_comp_arm(struct riso_cq *c, int solicited_only);
 bool riso_comp_is_news(struct riso_cq *c);
 bool riso_comp_translate(struct riso_soft *e);
@@ -537,7 +538,33 @@ void riso_comp_purge(struct riso_cq *c, uint32_t qp_num,
 		     const struct riso_flow *f);
 void riso_comp_bury(struct riso_cq *c);
 void riso_comp_update(struct riso_cq *c);
+void riso_comp_join(struct riso_flow *f);
 void riso_comp_tag(struct riso_flow *f, bool tagged);
+
+/* poller.c: polls without a lock. */
+
+/**
+ * struct riso_poller - a thread that polls without a lock
+ * @list: in the list of all
+ * @known: it is in the list; of the thread itself
+ * @turn: odd while it polls so
+ */
+struct riso_poller {
+	LIST_ENTRY(riso_poller) list;
+	bool known;
+	uint32_t turn;
+};
+
+extern __thread struct riso_poller riso_poller
+	__attribute__((tls_model("initial-exec")));
+/* Each poll needs a fence of its own; set before the first one. */
+extern bool riso_poll_fence;
+
+bool riso_poller_add(void);
+void riso_pollers_wait(void);
+void riso_pollers_lock(void);
+void riso_pollers_unlock(void);
+void riso_pollers_forked(void);
 
 /* cqex.c: extended CQs. */
 void riso_cqex_swap(struct riso_cq *c, struct ibv_cq_ex *cq);
@@ -579,6 +606,37 @@ static inline void riso_unlock(pthread_mutex_t *lock)
 {
 	pthread_mutex_unlock(lock);
 	riso_leave();
+}
+
+/**
+ * riso_poll_begin - begin to poll without a lock, if the CQ is not active after that
+ *
+ * Return: false if this thread cannot.
+ */
+static inline bool riso_poll_begin(void)
+{
+	struct riso_poller *p = &riso_poller;
+
+	if (!p->known && !riso_poller_add())
+		return false;
+	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELAXED);
+	/* Pairs with the fence of riso_pollers_wait(). */
+	if (riso_poll_fence)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	else
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
+/**
+ * riso_poll_end - the opposite of riso_poll_begin()
+ */
+static inline void riso_poll_end(void)
+{
+	struct riso_poller *p = &riso_poller;
+
+	/* Pairs with the load of riso_pollers_wait(). */
+	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELEASE);
 }
 
 /**

@@ -19,44 +19,64 @@ static struct riso_flow *find(struct ibv_qp_ex *qp)
 	return riso_map_find(&riso_flows, qp);
 }
 
+/* False if the flow goes straight to the provider. */
+static bool open_build(struct riso_flow *f)
+{
+	struct riso_member *m = f->ctx->m;
+
+	riso_lock(&m->lock);
+	if (!f->pass) {
+		f->build.open = true;
+		f->build.num = 0;
+		f->build.err = 0;
+		riso_queue_rewind(f);
+	}
+	riso_unlock(&m->lock);
+	return f->build.open;
+}
+
 static void wr_start(struct ibv_qp_ex *qp)
 {
 	struct riso_flow *f = find(qp);
-	struct riso_member *m = f->ctx->m;
 
 	riso_flow_refresh(f);
 	pthread_mutex_lock(&f->build.lock);
-	f->build.direct = __atomic_load_n(&f->pass, __ATOMIC_ACQUIRE);
-	if (f->build.direct) {
+	f->build.direct = __atomic_load_n(&f->pass, __ATOMIC_ACQUIRE) ||
+			  !open_build(f);
+	if (f->build.direct)
 		f->real.wr_start(qp);
-		return;
-	}
-	f->build.num = 0;
-	f->build.err = 0;
+}
+
+/* Post what was built, or nothing of it. */
+static int close_build(struct riso_flow *f, uint32_t num)
+{
+	struct riso_member *m = f->ctx->m;
+	int err = 0;
+
 	riso_lock(&m->lock);
-	riso_queue_rewind(f);
-	riso_unlock(&m->lock);
+	if (num)
+		err = riso_queue_publish(f, num, true);
+	f->build.open = false;
+	riso_queue_pass(f);
+	riso_member_unlock(m);
+	return err;
 }
 
 static int wr_complete(struct ibv_qp_ex *qp)
 {
 	struct riso_flow *f = find(qp);
-	struct riso_member *m = f->ctx->m;
 	int err;
 
 	/* The provider may make a system call here. */
 	riso_enter();
 	if (f->build.direct) {
 		err = f->real.wr_complete(qp);
-		goto unlock;
+	} else if (f->build.err) {
+		err = f->build.err;
+		close_build(f, 0);
+	} else {
+		err = close_build(f, f->build.num);
 	}
-	err = f->build.err;
-	if (!err) {
-		riso_lock(&m->lock);
-		err = riso_queue_publish(f, f->build.num, true);
-		riso_member_unlock(m);
-	}
-unlock:
 	pthread_mutex_unlock(&f->build.lock);
 	riso_leave();
 	return err;
@@ -68,6 +88,8 @@ static void wr_abort(struct ibv_qp_ex *qp)
 
 	if (f->build.direct)
 		f->real.wr_abort(qp);
+	else
+		close_build(f, 0);
 	pthread_mutex_unlock(&f->build.lock);
 }
 

@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "coop.h"
 #include "random.h"
 #include "shim.h"
 
@@ -292,6 +293,7 @@ static int fake_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	struct fake_cq *cq = (struct fake_cq *)ibcq;
 	int n;
 
+	fake_syscall();
 	if (runs_on)
 		fake_run(runs_on, UINT32_MAX);
 	pthread_mutex_lock(&fake.lock);
@@ -1758,28 +1760,6 @@ static void few_hidden_open(void **state)
 	riso_destroy_qp(&qp->ex.qp_base);
 }
 
-/* Polled before anything needed a look, translated after a later one */
-static void polled_late(void **state)
-{
-	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
-	struct riso_soft e = {};
-	bool is_shown;
-
-	grant(RISO_USER_TX, 2 * cost(8));
-	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
-	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
-	assert_int_equal(fake_run(p->qp, 2), 2);
-	assert_int_equal(fake_poll_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1, &e.wc), 1);
-	expect(p, 2, IBV_WC_SUCCESS);
-	riso_lock(&f->ctx->m->lock);
-	is_shown = riso_comp_translate(&e);
-	riso_member_unlock(f->ctx->m);
-	assert_true(is_shown);
-	assert_int_equal(e.wc.wr_id, 1);
-	check_books();
-}
-
 /* Polling for what is held takes no time while there is no news. */
 static void polls_cheaply(void **state)
 {
@@ -2547,8 +2527,8 @@ static void latency_passes(void **state)
 	fake_run(p->qp, 2);
 	expect(p, 1, IBV_WC_SUCCESS);
 	expect(p, 2, IBV_WC_SUCCESS);
-	/* Who polls may be in the middle of it. */
-	assert_true(c->active);
+	/* Nothing there has to be translated, nor is a lock needed. */
+	assert_false(c->active);
 	/* And back, by the program's own wish. */
 	choose(p, RISO_CLASS_BANDWIDTH);
 	assert_true(c->active);
@@ -2563,6 +2543,69 @@ static void latency_passes(void **state)
 	fake.k.over_target = 0;
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 4, MB, IBV_SEND_SIGNALED), 0);
 	pump(p, 4, 1);
+}
+
+static bool is_locked(pthread_mutex_t *lock)
+{
+	if (pthread_mutex_trylock(lock))
+		return true;
+	pthread_mutex_unlock(lock);
+	return false;
+}
+
+static void count_locked(void)
+{
+	struct riso_ctx *c = riso_map_find(&riso_ctxs, ctx);
+
+	fake.calls += is_locked(&c->m->lock);
+}
+
+static void expect_unlocked_poll(struct prog *p, struct riso_cq *c, bool unlocked)
+{
+	assert_int_equal(c->active, !unlocked);
+	fake.calls = 0;
+	fake.at_call = count_locked;
+	expect_none(p);
+	fake.at_call = NULL;
+	assert_int_equal(fake.calls, !unlocked);
+}
+
+/* A CQ is polled without a lock unless something is governed there that may complete. */
+static void unlocked_polls(void **state)
+{
+	struct prog *p = *state;
+	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+	struct fake_qp *other;
+
+	expect_unlocked_poll(p, c, false);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	choose(p, RISO_CLASS_LATENCY);
+	assert_int_equal(p->qp->posted, 2);
+	expect_unlocked_poll(p, c, false);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_SUCCESS);
+	assert_true(c->active);
+	expect(p, 2, IBV_WC_SUCCESS);
+	expect_unlocked_poll(p, c, true);
+	/* One that is gone, and what it left behind */
+	fake.class_id = RISO_CLASS_BANDWIDTH;
+	other = make_qp(p, p->cq, 0);
+	expect_unlocked_poll(p, c, false);
+	fake.k.mode = RISO_USER_OPEN;
+	assert_int_equal(post(other, IBV_WR_SEND, 3, 8, IBV_SEND_SIGNALED), 0);
+	fake_run(other, 1);
+	riso_destroy_qp(&other->ex.qp_base);
+	assert_true(c->active);
+	p->cq->head = p->cq->tail;
+	expect_unlocked_poll(p, c, false);
+	expect_unlocked_poll(p, c, true);
+	/* One that is refused */
+	fake.register_err = ENODEV;
+	other = make_qp(p, p->cq, 0);
+	expect_unlocked_poll(p, c, true);
+	riso_destroy_qp(&other->ex.qp_base);
+	expect_unlocked_poll(p, c, true);
 }
 
 /* What no rule allows is asked for again when the rules have changed. */
@@ -3190,14 +3233,6 @@ static void forked(void **state)
 	pump(p, 1, 1);
 }
 
-static bool is_locked(pthread_mutex_t *lock)
-{
-	if (pthread_mutex_trylock(lock))
-		return true;
-	pthread_mutex_unlock(lock);
-	return false;
-}
-
 /* All is as it was when the call was interrupted. */
 static bool is_untouched(void)
 {
@@ -3648,6 +3683,122 @@ static void threads(void **state)
 	}
 }
 
+/*
+ * Two threads poll one CQ, one posts, and one changes the class, from before there is a
+ * queue pair on: each wr_id comes once, and in order if one of them polls alone. The
+ * send queue is so short that slots are soon used again.
+ */
+enum {
+	RACES = 400,
+	RACE_MESSAGES = 60,
+	RACE_DEPTH = 2,
+	RACE_POLLS = 20000,
+};
+
+static struct {
+	struct prog p;
+	uint32_t pollers;
+	uint32_t num;		/* completions so far */
+	uint8_t times[RACE_MESSAGES];
+	bool wrong;
+} race;
+
+static void race_poll(void)
+{
+	struct ibv_wc wc[2];
+	uint32_t polls;
+	int n, i;
+
+	for (polls = 0; race.num < RACE_MESSAGES && polls < RACE_POLLS; polls++) {
+		n = ibv_poll_cq(ibv_cq_ex_to_cq(&race.p.cq->cq), 1 + polls % 2, wc);
+		for (i = 0; i < n; i++) {
+			if (wc[i].wr_id >= RACE_MESSAGES ||
+			    race.times[wc[i].wr_id]++ ||
+			    (race.pollers == 1 && wc[i].wr_id != race.num))
+				race.wrong = true;
+			race.num++;
+		}
+		coop_yield();
+	}
+}
+
+static void race_post(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = ibv_cq_ex_to_cq(&race.p.cq->cq),
+		.recv_cq = ibv_cq_ex_to_cq(&race.p.cq->cq),
+		.cap = { .max_send_wr = RACE_DEPTH, .max_send_sge = SGES },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_pd pd = { .context = ctx };
+	uint32_t i, tries = 0;
+
+	race.p.qp = (struct fake_qp *)riso_create_qp(&pd, &attr);
+	for (i = 0; i < RACE_MESSAGES && tries < RACE_POLLS; tries++) {
+		if (!post(race.p.qp, i % 3 ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, i,
+			  i % 5 * CHUNK / 2, IBV_SEND_SIGNALED))
+			i++;
+		fake_run(race.p.qp, 1);
+		coop_yield();
+	}
+}
+
+static void race_change(void)
+{
+	struct fake_qp *qp;
+	uint32_t i;
+
+	for (i = 0; race.num < RACE_MESSAGES && i < RACE_POLLS; i++) {
+		qp = race.p.qp;
+		fake.now += 1000;
+		fake.k.mode = i / 8 % 2 ? RISO_USER_PACED : RISO_USER_OPEN;
+		grant(RISO_USER_TX, 2 * cost(CHUNK));
+		if (qp && i % 16 == 0) {
+			fake.class_id = i / 16 % 2 ? RISO_CLASS_LATENCY :
+						     RISO_CLASS_BANDWIDTH;
+			riso_set_class(&qp->ex.qp_base, fake.class_id);
+		}
+		if (qp)
+			fake_run(qp, 2);
+		coop_yield();
+	}
+}
+
+static void race_thread(unsigned int thread)
+{
+	if (thread == 0)
+		race_post();
+	else if (thread == 1)
+		race_change();
+	else
+		race_poll();
+}
+
+static void polls_and_classes(void **state)
+{
+	uint64_t n;
+
+	(void)state;
+	for (n = 1; n <= RACES; n++) {
+		memset(&race, 0, sizeof(race));
+		race.pollers = 1 + n % 2;
+		fake.max_qp_wr = RACE_DEPTH;
+		fake.class_id = n % 4 < 2 ? RISO_CLASS_LATENCY : RISO_CLASS_BANDWIDTH;
+		ctx = riso_open_device(&fake.device);
+		race.p.cq = make_cq(2 * DEPTH);
+		coop_run(n, race_thread, 2 + race.pollers);
+		if (race.wrong || race.num != RACE_MESSAGES)
+			fail_msg("seed %ju: %u completions, %s", (uintmax_t)n, race.num,
+				 race.wrong ? "wrong" : "too few");
+		riso_destroy_qp(&race.p.qp->ex.qp_base);
+		riso_destroy_cq(ibv_cq_ex_to_cq(&race.p.cq->cq));
+		riso_close_device(ctx);
+		while (fake.helpers)
+			fake.helper(fake.helps[--fake.helpers]);
+	}
+	ctx = NULL;
+}
+
 static int fake_group_setup(void **state)
 {
 	(void)state;
@@ -3712,7 +3863,6 @@ int main(void)
 		TEST(window_bound),
 		TEST(few_hidden),
 		TEST(few_hidden_open),
-		TEST(polled_late),
 		TEST(polls_cheaply),
 		TEST(post_reaps),
 		TEST(armed),
@@ -3739,6 +3889,7 @@ int main(void)
 		TEST(open_and_paced),
 		TEST(never_stuck),
 		TEST(latency_passes),
+		TEST(unlocked_polls),
 		TEST_EMPTY(wish_kept),
 		TEST(latency_makes_room),
 		TEST(turns),
@@ -3769,6 +3920,7 @@ int main(void)
 		TEST_EMPTY(spin_wrong),
 		TEST(asks_again),
 		TEST(threads),
+		TEST_EMPTY(polls_and_classes),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Threads that poll a CQ without a lock, as nothing there has to be translated.
+ *
+ * Before a flow posts with tags for the first time, its CQ becomes active, and who
+ * begins to poll from then on takes the lock. riso_pollers_wait() returns when the polls
+ * are over that began before, whose completions nobody translates. So no completion of
+ * a tag is ever in the hands of a thread that does not hold the lock.
+ *
+ * Each thread has a number of its own, odd while it polls so. It writes the number and
+ * then looks whether the CQ is active; who waits has made it active and then looks at
+ * the number. The fence between the two is membarrier() for all threads at once, so that
+ * polling costs none; where the kernel has no membarrier(), each poll has a fence.
+ *
+ * Lock: pollers.lock protects the list. It is taken inside of riso_class_lock, and
+ * nothing is taken inside of it.
+ */
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+/* How long a poll may take: it is looked at this often, in microseconds. */
+enum { LOOK_US = 20 };
+
+__thread struct riso_poller riso_poller;
+bool riso_poll_fence;
+
+static struct {
+	LIST_HEAD(, riso_poller) list;
+	pthread_mutex_t lock;
+	pthread_key_t key;
+	pthread_once_t once;
+	bool ready;
+} pollers = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.once = PTHREAD_ONCE_INIT,
+	.list = LIST_HEAD_INITIALIZER(pollers.list),
+};
+
+static int membarrier(int cmd)
+{
+	return syscall(__NR_membarrier, cmd, 0, 0);
+}
+
+/* The thread ends. */
+static void forget_poller(void *arg)
+{
+	struct riso_poller *p = arg;
+
+	riso_lock(&pollers.lock);
+	if (p->known)
+		LIST_REMOVE(p, list);
+	p->known = false;
+	riso_unlock(&pollers.lock);
+}
+
+static void init_pollers(void)
+{
+	riso_poll_fence = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+	pollers.ready = !pthread_key_create(&pollers.key, forget_poller);
+}
+
+/**
+ * riso_poller_add - the present thread will poll without a lock
+ *
+ * Return: false if it cannot.
+ */
+bool riso_poller_add(void)
+{
+	struct riso_poller *p = &riso_poller;
+
+	pthread_once(&pollers.once, init_pollers);
+	if (!pollers.ready || pthread_setspecific(pollers.key, p))
+		return false;
+	riso_lock(&pollers.lock);
+	p->known = true;
+	LIST_INSERT_HEAD(&pollers.list, p, list);
+	riso_unlock(&pollers.lock);
+	return true;
+}
+
+/**
+ * riso_pollers_wait - wait for the end of all polls without a lock that go on now
+ *
+ * riso_class_lock is held, and no lock behind it.
+ */
+void riso_pollers_wait(void)
+{
+	struct riso_poller *p;
+	uint32_t turn;
+
+	/* Pairs with the fence of riso_poll_begin(). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!riso_poll_fence)
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	riso_lock(&pollers.lock);
+	LIST_FOREACH(p, &pollers.list, list) {
+		turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);
+		while (turn % 2 && __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn)
+			usleep(LOOK_US);
+	}
+	riso_unlock(&pollers.lock);
+}
+
+/**
+ * riso_pollers_lock - let the list be as it is
+ *
+ * For fork().
+ */
+void riso_pollers_lock(void)
+{
+	pthread_mutex_lock(&pollers.lock);
+}
+
+/**
+ * riso_pollers_unlock - the opposite of riso_pollers_lock()
+ */
+void riso_pollers_unlock(void)
+{
+	pthread_mutex_unlock(&pollers.lock);
+}
+
+/**
+ * riso_pollers_forked - the child has one thread
+ */
+void riso_pollers_forked(void)
+{
+	LIST_INIT(&pollers.list);
+	if (riso_poller.known)
+		LIST_INSERT_HEAD(&pollers.list, &riso_poller, list);
+	if (!riso_poll_fence)
+		membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
