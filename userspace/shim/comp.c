@@ -315,6 +315,31 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
 	return n;
 }
 
+/* The program has armed a CQ that is active; its member is locked. */
+static void note_armed(struct riso_cq *c)
+{
+	c->armed = true;
+	c->unseen = 1;
+}
+
+/*
+ * Some providers lock an extended CQ from start_poll to end_poll, and who arms it waits
+ * for that, as without the shim. It may not be with a lock that the session needs.
+ */
+static int arm_in_session(struct riso_cq *c, int solicited_only)
+{
+	struct riso_member *m = c->ctx->m;
+	int err;
+
+	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
+	if (err)
+		return err;
+	riso_lock(&m->lock);
+	note_armed(c);
+	riso_unlock(&m->lock);
+	return 0;
+}
+
 /**
  * riso_comp_arm - what the program's req_notify_cq does
  * @c: the CQ
@@ -335,13 +360,14 @@ int riso_comp_arm(struct riso_cq *c, int solicited_only)
 	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
 	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
 		return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
+	if (!riso_cqex_try(c))
+		return arm_in_session(c, solicited_only);
 	riso_lock(&m->lock);
 	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
-	if (!err) {
-		c->armed = true;
-		c->unseen = 1;
-	}
+	if (!err)
+		note_armed(c);
 	riso_unlock(&m->lock);
+	riso_cqex_leave(c);
 	return err;
 }
 
@@ -380,17 +406,25 @@ static void reap(struct riso_cq *c, uint32_t max)
 		riso_comp_bury(c);
 }
 
+static void take(struct riso_cq *c, uint32_t max)
+{
+	if (c->ex)
+		riso_cqex_fill(c, max);
+	else
+		reap(c, max);
+}
+
 /**
- * riso_comp_reap_most - poll on behalf of the program, whatever that does
+ * riso_comp_reap_most - poll on behalf of the program, unless it does so itself
  * @c: the CQ
  * @max: completions of the program that may be taken
  */
 void riso_comp_reap_most(struct riso_cq *c, uint32_t max)
 {
-	if (c->ex)
-		riso_cqex_reap(c, max);
-	else
-		reap(c, max);
+	if (!riso_cqex_try(c))
+		return;
+	take(c, max);
+	riso_cqex_leave(c);
 }
 
 /**
@@ -408,16 +442,27 @@ void riso_comp_reap(struct riso_cq *c)
 		c->unseen = 1;
 }
 
-/* Is there a completion for the program? Also true if somebody else looks. */
+/* Is there a completion for the program? Nobody else polls. */
 static bool has_news(struct riso_cq *c)
 {
-	if (c->soft_head != c->soft_tail)
-		return true;
-	if (!c->ex)
-		reap(c, 1);
-	else if (!riso_cqex_reap(c, 1))
-		return true;
+	if (c->soft_head == c->soft_tail)
+		take(c, 1);
 	return c->soft_head != c->soft_tail;
+}
+
+/* Is there none, also after the CQ has been armed again? */
+static bool has_none(struct riso_cq *c)
+{
+	int solicited = __atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
+	bool none;
+
+	/* Who has a session open looks himself, and may have the provider's lock. */
+	if (!riso_cqex_try(c))
+		return false;
+	none = !has_news(c) && !c->ctx->ops.req_notify_cq(c->cq, solicited) &&
+	       !has_news(c);
+	riso_cqex_leave(c);
+	return none;
 }
 
 /**
@@ -432,17 +477,13 @@ static bool has_news(struct riso_cq *c)
 bool riso_comp_is_news(struct riso_cq *c)
 {
 	struct riso_member *m = c->ctx->m;
-	int solicited;
 	bool news;
 
 	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
 		return true;
 	riso_lock(&m->lock);
 	news = c->shown && c->shown != pthread_self();
-	solicited = __atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
-	/* Once more: it may have come before the CQ was armed. */
-	news = news || has_news(c) || c->ctx->ops.req_notify_cq(c->cq, solicited) ||
-	       has_news(c);
+	news = news || !has_none(c);
 	if (news)
 		c->shown = 0;
 	/* The program is there and sleeps: the helper need not look for it. */

@@ -7,7 +7,8 @@
  * CQ can tell of them, and the program is shown those.
  *
  * Lock: riso_cq.session is held from start_poll to end_poll, as providers hold one of
- * their own. The reaper, who comes under riso_member.lock, only tries it.
+ * their own. The reaper, who comes under riso_member.lock, only tries it, and so does who
+ * arms the CQ.
  */
 #include <errno.h>
 
@@ -64,13 +65,17 @@ static void snapshot(const struct riso_cq *c, struct riso_soft *e)
 		c->real.read_tm_info(cq, &e->tm);
 }
 
-/*
- * Fill the soft ring; the session and the member are locked. Returns as start_poll.
+/**
+ * riso_cqex_fill - fill the soft ring
+ * @c: an extended CQ; the session and the member are locked
+ * @max: completions wanted
  *
- * One completion a session: when next_poll finds no more, the provider of rxe ends the
- * session by itself, and its end_poll loses what comes next.
+ * One completion a session of the provider: when next_poll finds no more, that of rxe
+ * ends the session by itself, and its end_poll loses what comes next.
+ *
+ * Return: as start_poll.
  */
-static int fill(struct riso_cq *c, uint32_t max)
+int riso_cqex_fill(struct riso_cq *c, uint32_t max)
 {
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
 	uint32_t room = c->soft_num - (c->soft_tail - c->soft_head);
@@ -97,19 +102,26 @@ static int fill(struct riso_cq *c, uint32_t max)
 }
 
 /**
- * riso_cqex_reap - poll on behalf of the program
- * @c: an extended CQ
- * @max: completions wanted
+ * riso_cqex_try - keep the program from polling an extended CQ, if it does not do so now
+ * @c: the CQ; one that is not extended is left alone
  *
- * Return: false if the program itself polls.
+ * Its session comes before the member, which may be locked here all the same.
+ *
+ * Return: false if the program polls it.
  */
-bool riso_cqex_reap(struct riso_cq *c, uint32_t max)
+bool riso_cqex_try(struct riso_cq *c)
 {
-	if (pthread_mutex_trylock(&c->session))
-		return false;
-	fill(c, max);
-	pthread_mutex_unlock(&c->session);
-	return true;
+	return !c->ex || !pthread_mutex_trylock(&c->session);
+}
+
+/**
+ * riso_cqex_leave - the opposite of riso_cqex_try()
+ * @c: the CQ
+ */
+void riso_cqex_leave(struct riso_cq *c)
+{
+	if (c->ex)
+		pthread_mutex_unlock(&c->session);
 }
 
 /* Show the next completion; the session is locked. */
@@ -121,7 +133,7 @@ static int show_next(struct riso_cq *c)
 
 	riso_lock(&m->lock);
 	if (c->soft_head == c->soft_tail)
-		err = fill(c, RISO_POLL);
+		err = riso_cqex_fill(c, RISO_POLL);
 	if (c->soft_head != c->soft_tail) {
 		riso_comp_pop(c, &c->cur);
 		err = 0;
@@ -146,12 +158,13 @@ static int take_over(struct riso_cq *c)
 {
 	struct riso_soft e;
 
-	riso_lock(&c->ctx->m->lock);
 	snapshot(c, &e);
+	/* The provider's lock goes before that of the member is taken. */
+	c->real.end_poll((struct ibv_cq_ex *)c->cq);
+	riso_lock(&c->ctx->m->lock);
 	if (riso_comp_translate(&e))
 		riso_comp_push(c, &e);
 	riso_unlock(&c->ctx->m->lock);
-	c->real.end_poll((struct ibv_cq_ex *)c->cq);
 	c->snap = true;
 	return show_next(c);
 }

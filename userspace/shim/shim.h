@@ -568,7 +568,9 @@ void riso_pollers_forked(void);
 
 /* cqex.c: extended CQs. */
 void riso_cqex_swap(struct riso_cq *c, struct ibv_cq_ex *cq);
-bool riso_cqex_reap(struct riso_cq *c, uint32_t max);
+int riso_cqex_fill(struct riso_cq *c, uint32_t max);
+bool riso_cqex_try(struct riso_cq *c);
+void riso_cqex_leave(struct riso_cq *c);
 
 /* wr.c: the ibv_wr_* functions. */
 void riso_wr_swap(struct riso_flow *f, struct ibv_qp_ex *qp);

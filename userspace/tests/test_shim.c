@@ -4,6 +4,8 @@
  * keeps its queues in memory, carries out what it is told to, in order, and is as
  * strict as a device about its depths; the kernel's page is written by the tests.
  *
+ * With an argument, only the tests whose names match it are run.
+ *
  * The helper threads are created for the tests that are about them. In others each is
  * called at the end, when it has nothing to do but to free the member.
  */
@@ -116,6 +118,8 @@ static struct {
 	struct fake_cq *from;	/* of the next event */
 	void (*at_sleep)(void);	/* where there is none */
 	void (*at_call)(void);	/* in what may make a system call */
+	bool keeps_lock;	/* from start_poll to end_poll, as that of irdma */
+	bool deadlock;
 	int calls;
 	uint32_t given;		/* SENDs of the queue pair that was torn down last */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -303,6 +307,17 @@ static int fake_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	return n;
 }
 
+/* The lock that a session keeps; it is no mutex, as the threads take turns. */
+static void fake_wait_session(struct fake_cq *cq)
+{
+	uint32_t i;
+
+	for (i = 0; fake.keeps_lock && cq->open && !fake.deadlock; i++) {
+		fake.deadlock = i == 100000;
+		coop_yield();
+	}
+}
+
 /* What was not polled yet raises an event at once. */
 static int fake_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
@@ -310,6 +325,7 @@ static int fake_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 
 	(void)solicited_only;
 	fake_syscall();
+	fake_wait_session(cq);
 	pthread_mutex_lock(&fake.lock);
 	cq->armed = cq->head == cq->tail;
 	cq->events += !cq->armed;
@@ -326,8 +342,8 @@ static int fake_next_poll(struct ibv_cq_ex *ibcq)
 
 	pthread_mutex_lock(&fake.lock);
 	assert_true(cq->open);
-	cq->open = cq->head != cq->tail;
-	if (cq->open) {
+	cq->open = fake.keeps_lock || cq->head != cq->tail;
+	if (cq->head != cq->tail) {
 		fake_pop(cq, &wc);
 		cq->cq.wr_id = wc.wr_id;
 		cq->cq.status = wc.status;
@@ -342,9 +358,13 @@ static int fake_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr
 	struct fake_cq *cq = (struct fake_cq *)ibcq;
 
 	(void)attr;
-	assert_false(cq->open);
+	fake_wait_session(cq);
+	assert_true(!cq->open || fake.deadlock);
 	cq->open = true;
-	return fake_next_poll(ibcq);
+	if (!fake_next_poll(ibcq))
+		return 0;
+	cq->open = false;
+	return ENOENT;
 }
 
 static void fake_end_poll(struct ibv_cq_ex *ibcq)
@@ -3799,6 +3819,109 @@ static void polls_and_classes(void **state)
 	ctx = NULL;
 }
 
+/*
+ * A provider keeps its lock of an extended CQ over a session. Meanwhile the program posts
+ * there, and others arm the CQ, look for news, poll it, and make it active.
+ */
+enum { SESSIONS = 200, SESSION_ROUNDS = 20 };
+
+static struct {
+	struct prog p;
+	uint32_t left;
+} session;
+
+static void fake_receive(struct fake_cq *cq)
+{
+	cq->ring[cq->tail++ % FAKE_CQ] = (struct fake_cqe) {
+		.wc = { .wr_id = 5, .opcode = IBV_WC_RECV },
+	};
+}
+
+static void session_poll(void)
+{
+	struct ibv_cq_ex *cq = &session.p.cq->cq;
+	struct ibv_poll_cq_attr attr = {};
+	uint32_t i;
+
+	for (i = 0; i < SESSION_ROUNDS && !fake.deadlock; i++) {
+		fake_receive(session.p.cq);
+		if (ibv_start_poll(cq, &attr))
+			continue;
+		post(session.p.qp, IBV_WR_SEND, i, 8, 0);
+		coop_yield();
+		post(session.p.qp, IBV_WR_RDMA_WRITE, i, 2 * CHUNK, IBV_SEND_SIGNALED);
+		if (!ibv_next_poll(cq))
+			coop_yield();
+		ibv_end_poll(cq);
+		fake_run(session.p.qp, UINT32_MAX);
+	}
+	session.left--;
+}
+
+static void session_arm(void)
+{
+	while (session.left) {
+		arm(&session.p);
+		coop_yield();
+	}
+}
+
+static void session_news(void)
+{
+	struct riso_cq *c = riso_map_find(&riso_cqs, session.p.cq);
+	struct ibv_wc wc;
+
+	while (session.left) {
+		riso_comp_is_news(c);
+		coop_yield();
+		poll_one(&session.p, &wc);
+	}
+}
+
+static void session_change(void)
+{
+	uint32_t i = 0;
+
+	while (session.left) {
+		fake.now += 1000;
+		grant(RISO_USER_TX, cost(CHUNK));
+		fake.class_id = i++ % 2 ? RISO_CLASS_LATENCY : RISO_CLASS_BANDWIDTH;
+		riso_set_class(&session.p.qp->ex.qp_base, fake.class_id);
+		coop_yield();
+	}
+}
+
+static void session_thread(unsigned int thread)
+{
+	static void (*const does[])(void) = {
+		session_poll, session_arm, session_news, session_change,
+	};
+
+	does[thread]();
+}
+
+static void sessions_keep_lock(void **state)
+{
+	struct ibv_cq_init_attr_ex init = { .cqe = 2 * DEPTH };
+	uint64_t n;
+
+	(void)state;
+	fake.class_id = RISO_CLASS_LATENCY;
+	ctx = riso_open_device(&fake.device);
+	session.p.cq = (struct fake_cq *)ibv_create_cq_ex(ctx, &init);
+	session.p.qp = make_qp(&session.p, session.p.cq, 0);
+	fake.keeps_lock = true;
+	for (n = 1; n <= SESSIONS && !fake.deadlock; n++) {
+		session.left = 1;
+		coop_run(n, session_thread, 4);
+	}
+	fake.keeps_lock = false;
+	if (fake.deadlock)
+		fail_msg("seed %ju", (uintmax_t)n - 1);
+	riso_destroy_qp(&session.p.qp->ex.qp_base);
+	riso_destroy_cq(ibv_cq_ex_to_cq(&session.p.cq->cq));
+}
+
 static int fake_group_setup(void **state)
 {
 	(void)state;
@@ -3836,7 +3959,7 @@ static int fake_group_setup(void **state)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 #define TEST_EMPTY(fn) cmocka_unit_test_setup_teardown(fn, setup_empty, teardown)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(write_bytes),
@@ -3921,8 +4044,11 @@ int main(void)
 		TEST(asks_again),
 		TEST(threads),
 		TEST_EMPTY(polls_and_classes),
+		TEST_EMPTY(sessions_keep_lock),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("shim", tests, fake_group_setup, NULL);
 }
