@@ -11,13 +11,17 @@
  * providers leave the completions of a destroyed one in the CQ. Its slots wait among
  * the zombies of the CQ until that has once been polled empty.
  *
- * The reaper polls when the program does not. What belongs to the program goes to
- * the soft ring, the first thing that its next poll finds. Some programs arm a CQ and
- * sleep without another poll, as the provider raises an event at once if it holds
- * something that the program has not polled. It does not know of the soft ring. So
- * from the first time that a CQ is armed, the reaper takes one completion of the
- * program while it is armed, for which there was an event, and none while it is not,
- * unless the program has not polled for long.
+ * The reaper polls when the program does not, while something is held. What belongs to
+ * the program goes to the soft ring, the first thing that its next poll finds. Some
+ * programs arm a CQ and sleep without another poll, as the provider raises an event at
+ * once if it holds something that the program has not polled. It does not know of the
+ * soft ring. So when a CQ is armed with something there, the next piece that is posted
+ * has a completion, which raises an event. If nothing is held, the last piece had one
+ * that nobody has polled, or that is still to come.
+ *
+ * A CQ that is armed for solicited completions only gets no event of ours. There the
+ * reaper takes one completion of the program while it is armed, for which there was an
+ * event, and none while it is not, unless the program has not polled for long.
  *
  * Everything here runs under riso_member.lock, in any thread, and does not allocate
  * but for riso_comp_grow(), on the way of ibv_create_qp() and ibv_resize_cq(). A CQ that
@@ -319,6 +323,7 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
 static void note_armed(struct riso_cq *c)
 {
 	c->armed = true;
+	c->owes = c->soft_head != c->soft_tail;
 	c->unseen = 1;
 }
 
@@ -356,7 +361,6 @@ int riso_comp_arm(struct riso_cq *c, int solicited_only)
 	struct riso_member *m = c->ctx->m;
 	int err;
 
-	__atomic_store_n(&c->notify, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
 	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
 		return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
@@ -374,7 +378,7 @@ int riso_comp_arm(struct riso_cq *c, int solicited_only)
 /* How many completions of the program may be taken? See above. */
 static uint32_t may_reap(const struct riso_cq *c)
 {
-	if (!__atomic_load_n(&c->notify, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&c->solicited, __ATOMIC_RELAXED))
 		return UINT32_MAX;
 	if (c->armed && c->soft_head == c->soft_tail)
 		return 1;

@@ -545,6 +545,11 @@ static enum pay pay_for(struct riso_flow *f, const struct piece *p, bool open,
 	return now - since >= deadline_ns ? PAY_DEBT : PAY_NOT;
 }
 
+static bool needs_event(const struct riso_cq *c, bool is_last)
+{
+	return c->owes || (is_last && c->cq->channel && c->soft_head != c->soft_tail);
+}
+
 /*
  * Ask for a completion that the program does not want? It may wake the program, so
  * only for half of what may be out: when one half has completed the other keeps the
@@ -557,9 +562,9 @@ static bool must_signal(const struct riso_flow *f, const struct piece *p, bool o
 
 	if (used_slots(f) + 1 >= f->slots->num)
 		return true;
-	/* What was taken before the first time that the CQ is armed needs an event. */
-	if (p->last && sq->head + 1 == f->tail && f->cq->cq->channel &&
-	    f->cq->soft_head != f->cq->soft_tail && sq->hidden + 1 < RISO_SLOTS)
+	/* What was taken needs an event, if the CQ was armed, or is after the last piece. */
+	if (needs_event(f->cq, p->last && sq->head + 1 == f->tail) &&
+	    sq->hidden + 1 < RISO_SLOTS)
 		return true;
 	if (open)
 		return false;
@@ -784,12 +789,15 @@ static uint32_t post_batch(struct riso_flow *f, struct ibv_send_wr *wr,
 	return 0;
 }
 
-/* The provider has taken what is in a slot: will nobody but the shim see it complete? */
-static void count_hidden(struct riso_flow *f, uint64_t pos)
+/* The provider has taken what is in a slot. */
+static void count_posted(struct riso_flow *f, uint64_t pos)
 {
+	const struct riso_slot *slot = &f->slots->slot[pos % f->slots->num];
 	struct riso_member *m = f->ctx->m;
 
-	if (riso_slot_hidden(&f->slots->slot[pos % f->slots->num]))
+	if (slot->flags & RISO_SLOT_SIGNALED)
+		f->cq->owes = false;
+	if (riso_slot_hidden(slot))
 		__atomic_store_n(&m->hidden, m->hidden + 1, __ATOMIC_RELAXED);
 }
 
@@ -852,7 +860,7 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 			m->book[rec_dir(mark[i].rec)].budget = mark[i].budget;
 	}
 	for (i = 0; i < taken; i++) {
-		count_hidden(f, mark[i].sq.slot);
+		count_posted(f, mark[i].sq.slot);
 		charge(m, &mark[i]);
 		if (mark[i].last)
 			unhold(f, mark[i].rec);
@@ -1070,7 +1078,7 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 		f->sq = sq;
 		return err;
 	}
-	count_hidden(f, sq.slot);
+	count_posted(f, sq.slot);
 	f->accepted++;
 	return 0;
 }

@@ -282,9 +282,9 @@ struct riso_soft {
  * @flows: flows that complete here
  * @tagged: of those, the ones that may have posted with a tag
  * @active: completions may have to be translated; read without the lock
- * @notify: the program has armed it once; without the lock
  * @armed: the program has armed it, and has not polled since, all that while @active
- * @solicited: it did so for solicited ones only; without the lock
+ * @owes: it did so with something in @soft, and nothing has raised an event since
+ * @solicited: it armed it last for solicited ones only; without the lock
  * @shown: the thread that got a completion since an event was told last, 0 if none did,
  *	or %RISO_SEVERAL
  * @unseen: how often the helper has looked since the program polled
@@ -309,8 +309,8 @@ struct riso_cq {
 	uint32_t flows;
 	uint32_t tagged;
 	bool active;
-	bool notify;
 	bool armed;
+	bool owes;
 	int solicited;
 	pthread_t shown;
 	uint32_t unseen;
@@ -666,6 +666,7 @@ static inline uint64_t riso_queue_len(const struct riso_flow *f)
 static inline void riso_comp_seen(struct riso_cq *c)
 {
 	c->armed = false;
+	c->owes = false;
 	c->unseen = 0;
 }
 

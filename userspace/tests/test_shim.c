@@ -307,6 +307,13 @@ static int fake_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	return n;
 }
 
+static void fake_receive(struct fake_cq *cq)
+{
+	cq->ring[cq->tail++ % FAKE_CQ] = (struct fake_cqe) {
+		.wc = { .wr_id = 5, .opcode = IBV_WC_RECV },
+	};
+}
+
 /* The lock that a session keeps; it is no mutex, as the threads take turns. */
 static void fake_wait_session(struct fake_cq *cq)
 {
@@ -1823,40 +1830,116 @@ static void post_reaps(void **state)
 	pump(p, 1, 2);
 }
 
-/* Who arms, and sleeps without another poll, gets an event for what there is. */
+/* A round of the helper */
+static void help(struct prog *p)
+{
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+
+	riso_lock(&f->ctx->m->lock);
+	f->cq->unseen++;
+	riso_comp_reap(f->cq);
+	riso_queue_drive(f->ctx->m);
+	riso_member_unlock(f->ctx->m);
+}
+
+/* What a program posts that has armed, and computes, goes on as grants come. */
+static void armed_computes(void **state)
+{
+	struct prog *p = *state;
+	uint32_t rounds, i, events;
+
+	for (i = 0; i < 2; i++) {
+		arm(p);
+		if (i)
+			expect_none(p);
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 64 * CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, 64 * CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+		for (rounds = 0; rounds < 128 / RISO_SLOTS; rounds++) {
+			grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+			help(p);
+			fake_run(p->qp, UINT32_MAX);
+		}
+		assert_int_equal(p->qp->posted, 128 * (i + 1));
+		/* There is one more in the CQ, which raises an event. */
+		events = p->cq->events;
+		arm(p);
+		assert_int_equal(p->cq->events, events + 1);
+		expect(p, 1, IBV_WC_SUCCESS);
+		expect(p, 2, IBV_WC_SUCCESS);
+		fake.now += 20 * MSEC;
+	}
+}
+
+/*
+ * Who arms, and sleeps without another poll, hears of what was taken when a piece of what
+ * is held has completed, the next one.
+ */
 static void armed(void **state)
 {
 	struct prog *p = *state;
 	uint32_t events;
 
-	fake.k.window = cost(CHUNK);
 	arm(p);
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK,
 			      IBV_SEND_SIGNALED), 0);
-	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, CHUNK,
-			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, 8 * CHUNK, 0), 0);
+	grant(RISO_USER_TX, cost(CHUNK));
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 1);
+	fake_run(p->qp, UINT32_MAX);
+	grant(RISO_USER_TX, cost(CHUNK));
+	help(p);
+	assert_int_equal(p->cq->head, p->cq->tail);
+	assert_int_equal(p->qp->posted, 2);
+	fake_run(p->qp, UINT32_MAX);
+	events = p->cq->events;
+	arm(p);
+	assert_int_equal(p->cq->events, events);
+	grant(RISO_USER_TX, cost(CHUNK));
+	help(p);
+	fake_run(p->qp, UINT32_MAX);
+	assert_int_equal(p->cq->events, events + 1);
+	/* Only that one. */
+	grant(RISO_USER_TX, cost(CHUNK));
+	help(p);
+	assert_int_equal(p->qp->posted, 4);
+	assert_false(p->qp->sq[3].wr.send_flags & IBV_SEND_SIGNALED);
+	expect(p, 1, IBV_WC_SUCCESS);
+	/* Nor any for who has polled since. */
+	arm(p);
+	grant(RISO_USER_TX, cost(CHUNK));
+	help(p);
+	assert_int_equal(p->qp->posted, 5);
+	assert_false(p->qp->sq[4].wr.send_flags & IBV_SEND_SIGNALED);
+}
+
+/* Nothing of ours raises a solicited event: one is taken for which there was one. */
+static void armed_solicited(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(&p->cq->cq);
+
+	fake.k.window = cost(CHUNK);
+	assert_int_equal(ibv_req_notify_cq(cq, 1), 0);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * CHUNK, 0), 0);
 	grant(RISO_USER_TX, 8 * cost(CHUNK));
 	expect_none(p);
-	/* The first completes behind the last poll; posting leaves it there. */
+	assert_int_equal(p->qp->posted, 1);
 	fake_run(p->qp, UINT32_MAX);
-	events = p->cq->events;
-	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 3, CHUNK,
-			      IBV_SEND_SIGNALED), 0);
-	arm(p);
-	assert_int_equal(p->cq->events, events + 1);
-	/* From now on it is taken, as there was an event, but no more than that. */
-	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 4, CHUNK,
-			      IBV_SEND_SIGNALED), 0);
+	fake_receive(p->cq);
+	fake_receive(p->cq);
+	/* It has polled, and is not armed any more. */
+	help(p);
+	assert_int_equal(p->cq->tail - p->cq->head, 3);
+	assert_int_equal(ibv_req_notify_cq(cq, 1), 0);
+	help(p);
+	assert_int_equal(p->cq->tail - p->cq->head, 1);
 	assert_int_equal(p->qp->posted, 2);
 	fake_run(p->qp, UINT32_MAX);
-	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 5, CHUNK,
-			      IBV_SEND_SIGNALED), 0);
-	assert_int_equal(p->qp->posted, 2);
-	expect(p, 1, IBV_WC_SUCCESS);
-	events = p->cq->events;
-	arm(p);
-	assert_int_equal(p->cq->events, events + 1);
-	pump(p, 2, 4);
+	help(p);
+	assert_int_equal(p->cq->tail - p->cq->head, 2);
 }
 
 static void count_unlocked(void)
@@ -1869,7 +1952,7 @@ static void count_unlocked(void)
 	fake.calls++;
 }
 
-/* It leaves class latency, and nothing is taken that it has not been told of. */
+/* It leaves class latency, and hears of what is taken. */
 static void expect_left(struct prog *p)
 {
 	uint32_t events;
@@ -1885,6 +1968,8 @@ static void expect_left(struct prog *p)
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, CHUNK,
 			      IBV_SEND_SIGNALED), 0);
 	arm(p);
+	assert_int_equal(p->qp->posted, 2);
+	fake_run(p->qp, UINT32_MAX);
 	assert_int_equal(p->cq->events, events + 1);
 	pump(p, 1, 2);
 }
@@ -3830,13 +3915,6 @@ static struct {
 	uint32_t left;
 } session;
 
-static void fake_receive(struct fake_cq *cq)
-{
-	cq->ring[cq->tail++ % FAKE_CQ] = (struct fake_cqe) {
-		.wc = { .wr_id = 5, .opcode = IBV_WC_RECV },
-	};
-}
-
 static void session_poll(void)
 {
 	struct ibv_cq_ex *cq = &session.p.cq->cq;
@@ -3988,7 +4066,9 @@ int main(int argc, char **argv)
 		TEST(few_hidden_open),
 		TEST(polls_cheaply),
 		TEST(post_reaps),
+		TEST(armed_computes),
 		TEST(armed),
+		TEST(armed_solicited),
 		TEST(armed_late),
 		TEST(latency_arms),
 		TEST(latency_arms_no_more),
