@@ -69,6 +69,7 @@ static void retire(struct riso_flow *f, struct riso_slot *slot)
 	if (!riso_slot_hidden(slot))
 		return;
 	sq->hidden--;
+	f->cq->hidden--;
 	__atomic_store_n(&m->hidden, m->hidden - 1, __ATOMIC_RELAXED);
 }
 
@@ -206,6 +207,7 @@ void riso_comp_bury(struct riso_cq *c)
 
 	while ((s = LIST_FIRST(&c->zombies))) {
 		LIST_REMOVE(s, zombie);
+		c->hidden -= s->hidden;
 		riso_slots_free(s);
 	}
 }
@@ -601,8 +603,11 @@ void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s)
 		riso_slots_free(s);
 		return;
 	}
+	s->hidden = f->sq.hidden;
 	for (pos = s->tail; pos != f->sq.slot; pos++)
 		retire(f, &s->slot[pos % s->num]);
+	/* They stay in the CQ until that is polled. */
+	c->hidden += s->hidden;
 	s->flow = NULL;
 	LIST_INSERT_HEAD(&c->zombies, s, zombie);
 }

@@ -34,8 +34,12 @@ pthread_mutex_t riso_size_lock = PTHREAD_MUTEX_INITIALIZER;
 /* What ibv_wr_* functions there are here: all up to ibv_wr_send_tso() */
 enum { KNOWN_SEND_OPS = 2 * IBV_QP_EX_WITH_TSO - 1 };
 
-/* Entries that a CQ is made larger by, so that it seldom has to be resized. */
-enum { CQ_EXTRA = 4 * RISO_SLOTS };
+enum {
+	/* Entries that a CQ is made larger by, so that it seldom has to be resized. */
+	CQ_EXTRA = 4 * RISO_SLOTS,
+	/* And that it is made larger by at most. */
+	CQ_EXTRA_MAX = 8 * RISO_SLOTS,
+};
 
 static struct riso_ctx *find_ctx(const struct ibv_context *context)
 {
@@ -294,14 +298,29 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
 	return cq;
 }
 
+/* What its flows would like, with the size locked */
+static int wanted_extra(const struct riso_cq *c)
+{
+	return c->reserved < CQ_EXTRA_MAX ? c->reserved : CQ_EXTRA_MAX;
+}
+
+/* Its size has changed; it is locked. Who has asked for all of it has overcommitted it. */
+static void update_spare(struct riso_cq *c)
+{
+	int spare = c->cq->cqe - c->asked;
+
+	__atomic_store_n(&c->spare, spare < RISO_SPARE ? RISO_SPARE : spare,
+			 __ATOMIC_RELAXED);
+}
+
 /**
  * riso_resize_cq - ibv_resize_cq()
  * @cq: see there
  * @cqe: see there
  *
  * The entries for chunks come on top, as far as the device goes. Near its limit the program
- * gets what it asks for all the same: its flows keep posting as before, so that all but
- * riso_cq.reserved entries are safe to be filled, and no other flow finds room.
+ * gets what it asks for all the same: its flows keep posting, so that all but RISO_SPARE
+ * entries are safe to be filled, and no other flow finds room.
  *
  * Return: see there.
  */
@@ -317,10 +336,12 @@ int riso_resize_cq(struct ibv_cq *cq, int cqe)
 	if (c->soft && cqe > 0 && cqe <= c->ctx->max_cqe)
 		err = riso_comp_grow(c, cqe);
 	if (!err)
-		err = riso_real.resize_cq(cq, larger(cqe, c->reserved,
+		err = riso_real.resize_cq(cq, larger(cqe, wanted_extra(c),
 						     c->ctx->max_cqe));
-	if (!err)
+	if (!err) {
 		c->asked = cqe;
+		update_spare(c);
+	}
 	riso_unlock(&riso_size_lock);
 	return err;
 }
@@ -411,18 +432,24 @@ int riso_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 	return riso_real.get_cq_event(channel, cq, cq_context);
 }
 
-/* Get entries for the chunks of one more flow; false if there are none. */
+/*
+ * Get entries for the chunks of one more flow, or have it share those of the others;
+ * false if there are none.
+ */
 static bool reserve(struct riso_cq *c)
 {
 	int want;
 	bool ok;
 
 	riso_lock(&riso_size_lock);
-	want = c->asked + c->reserved + RISO_SLOTS;
-	ok = want <= c->cq->cqe ||
-	     (want <= c->ctx->max_cqe && !riso_real.resize_cq(c->cq, want));
-	if (ok)
-		c->reserved += RISO_SLOTS;
+	c->reserved += RISO_SLOTS;
+	want = c->asked + wanted_extra(c);
+	if (want > c->cq->cqe && want <= c->ctx->max_cqe)
+		riso_real.resize_cq(c->cq, want);
+	ok = c->cq->cqe - c->asked >= RISO_SPARE;
+	if (!ok)
+		c->reserved -= RISO_SLOTS;
+	update_spare(c);
 	riso_unlock(&riso_size_lock);
 	return ok;
 }

@@ -314,7 +314,7 @@ static uint32_t serve(struct riso_member *m, struct riso_ioc_wait *w)
 	riso_lock(&m->lock);
 	m->round++;
 	TAILQ_FOREACH(f, &m->busy, busy) {
-		if (!f->sq.signaled || f->cq->round == m->round)
+		if ((!f->sq.signaled && !f->full) || f->cq->round == m->round)
 			continue;
 		f->cq->round = m->round;
 		f->cq->unseen++;

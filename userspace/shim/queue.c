@@ -13,8 +13,8 @@
  * are held: there riso_flow.build keeps others out.
  *
  * Who waits for a completion must get one. A piece is refused for want of room
- * only while something is posted whose completion was asked for, and of what is posted
- * behind that, half of the room is left.
+ * only while something is posted whose completion was asked for, by this flow or by
+ * another one in its CQ, and of what is posted behind that, half of the room is left.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -458,22 +458,6 @@ static uint32_t max_fetches(const struct riso_flow *f)
 	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
 }
 
-/* Is there room for a piece that costs @cost, as far as the flow itself goes? */
-static bool fits(const struct riso_flow *f, const struct riso_rec *rec,
-		 uint64_t cost, bool open)
-{
-	const struct riso_sq *sq = &f->sq;
-
-	if (used_slots(f) >= f->slots->num)
-		return false;
-	if (open || !sq->signaled)
-		return true;
-	if (is_fetch(rec->wr.opcode) && sq->fetches >= max_fetches(f))
-		return false;
-	return sq->chunks < RISO_SLOTS && sq->hidden < RISO_SLOTS &&
-	       sq->cost + cost <= f->ctx->m->kpage->window;
-}
-
 /**
  * struct piece - the work request that goes out next
  * @rec: its record
@@ -545,6 +529,12 @@ static enum pay pay_for(struct riso_flow *f, const struct piece *p, bool open,
 	return now - since >= deadline_ns ? PAY_DEBT : PAY_NOT;
 }
 
+/* Has a CQ an entry left for a completion that nobody sees? */
+static bool has_entry(const struct riso_cq *c)
+{
+	return c->hidden < __atomic_load_n(&c->spare, __ATOMIC_RELAXED);
+}
+
 static bool needs_event(const struct riso_cq *c, bool is_last)
 {
 	return c->owes || (is_last && c->cq->channel && c->soft_head != c->soft_tail);
@@ -564,7 +554,7 @@ static bool must_signal(const struct riso_flow *f, const struct piece *p, bool o
 		return true;
 	/* What was taken needs an event, if the CQ was armed, or is after the last piece. */
 	if (needs_event(f->cq, p->last && sq->head + 1 == f->tail) &&
-	    sq->hidden + 1 < RISO_SLOTS)
+	    sq->hidden + 1 < RISO_SLOTS && has_entry(f->cq))
 		return true;
 	if (open)
 		return false;
@@ -574,6 +564,30 @@ static bool must_signal(const struct riso_flow *f, const struct piece *p, bool o
 		return true;
 	quiet = sq->quiet + p->cost;
 	return quiet >= MAX_QUIET || 2 * quiet >= f->ctx->m->kpage->window;
+}
+
+/* Does the program want its completion? */
+static bool is_asked(const struct piece *p)
+{
+	return p->last && (p->rec->wr.send_flags & IBV_SEND_SIGNALED);
+}
+
+/* Is there room for a piece, as far as the flow itself and its CQ go? */
+static bool fits(const struct riso_flow *f, const struct piece *p, bool open)
+{
+	const struct riso_sq *sq = &f->sq;
+
+	if (used_slots(f) >= f->slots->num)
+		return false;
+	/* Those of others complete, too, and leave an entry of the CQ to this one. */
+	if (!has_entry(f->cq) && !is_asked(p) && must_signal(f, p, open))
+		return false;
+	if (open || !sq->signaled)
+		return true;
+	if (is_fetch(p->rec->wr.opcode) && sq->fetches >= max_fetches(f))
+		return false;
+	return sq->chunks < RISO_SLOTS && sq->hidden < RISO_SLOTS &&
+	       sq->cost + p->cost <= f->ctx->m->kpage->window;
 }
 
 /* Make the piece's work request, and account for it as posted. */
@@ -615,11 +629,12 @@ static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
 		slot->flags |= RISO_SLOT_ASKED;
 	if (p->last)
 		slot->flags |= RISO_SLOT_LAST;
-	if (p->last && (flags & IBV_SEND_SIGNALED)) {
+	if (is_asked(p)) {
 		slot->flags |= RISO_SLOT_SIGNALED;
 	} else if (must_signal(f, p, open)) {
 		slot->flags |= RISO_SLOT_SIGNALED;
 		sq->hidden++;
+		f->cq->hidden++;
 	}
 	if (slot->flags & RISO_SLOT_SIGNALED) {
 		wr->send_flags |= IBV_SEND_SIGNALED;
@@ -643,6 +658,7 @@ static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
 /**
  * struct mark - how things were before a piece of a batch
  * @sq: of the flow
+ * @hidden: of its CQ
  * @slice: of the member
  * @rec: the piece's record
  * @budget: of the piece's direction
@@ -653,6 +669,7 @@ static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
  */
 struct mark {
 	struct riso_sq sq;
+	uint32_t hidden;
 	struct riso_slice slice;
 	struct riso_rec *rec;
 	struct riso_budget budget;
@@ -828,11 +845,12 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 		/* Others want their turn, too. */
 		if (num && m->num_busy > 1 && !open && turn + p.len > p.chunk)
 			break;
-		f->full = !fits(f, p.rec, p.cost, open);
+		f->full = !fits(f, &p, open);
 		if (f->full)
 			break;
 		*k = (struct mark) {
 			.sq = f->sq,
+			.hidden = f->cq->hidden,
 			.slice = m->slice,
 			.rec = p.rec,
 			.budget = m->book[rec_dir(p.rec)].budget,
@@ -855,6 +873,7 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 	taken = num ? post_batch(f, wr, num, &err) : 0;
 	if (taken != num) {
 		f->sq = mark[taken].sq;
+		f->cq->hidden = mark[taken].hidden;
 		m->slice = mark[taken].slice;
 		for (i = num; i-- > taken;)
 			m->book[rec_dir(mark[i].rec)].budget = mark[i].budget;
@@ -957,7 +976,7 @@ int riso_queue_publish(struct riso_flow *f, uint32_t num, bool whole)
 	f->fresh_last = whole ? f->fresh : UINT64_MAX;
 	add_staged(f, num, riso_sys.now());
 	riso_queue_drive(m);
-	if (riso_queue_len(f) && !f->refused && f->sq.signaled) {
+	if (riso_queue_len(f) && !f->refused && (f->sq.signaled || f->full)) {
 		riso_comp_reap(f->cq);
 		riso_queue_drive(m);
 	}
@@ -1049,14 +1068,16 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 		    struct ibv_mw_bind *bind)
 {
 	struct ibv_mw_bind copy = *bind;
-	struct riso_sq sq = f->sq;
 	struct riso_rec *rec;
 	struct ibv_send_wr wr;
+	struct riso_sq sq;
+	uint32_t hidden;
+	struct piece p;
 	int err;
 
 	urge(f);
 	rec = riso_queue_stage(f, 0);
-	if (riso_queue_len(f) || used_slots(f) >= f->slots->num || !rec)
+	if (riso_queue_len(f) || !rec)
 		return ENOMEM;
 	*rec = (struct riso_rec) {
 		.wr = {
@@ -1067,15 +1088,19 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 		},
 		.seq = f->accepted,
 	};
+	p = (struct piece) { .rec = rec, .last = true };
+	if (!fits(f, &p, true))
+		return ENOMEM;
+	hidden = f->cq->hidden;
 	sq = f->sq;
-	make_piece(f, &(struct piece) { .rec = rec, .last = true }, true, &wr,
-		   f->sge);
+	make_piece(f, &p, true, &wr, f->sge);
 	f->sq.head = sq.head;
 	copy.wr_id = wr.wr_id;
 	copy.send_flags = wr.send_flags;
 	err = f->ctx->ops.bind_mw(f->qp, mw, &copy);
 	if (err) {
 		f->sq = sq;
+		f->cq->hidden = hidden;
 		return err;
 	}
 	count_posted(f, sq.slot);

@@ -43,6 +43,8 @@ enum {
 	RISO_BATCH = 8,
 	/* Completions taken from the provider at once. */
 	RISO_POLL = 16,
+	/* Entries of a CQ for completions that nobody sees, at least. */
+	RISO_SPARE = 8,
 };
 
 /**
@@ -229,6 +231,7 @@ struct riso_slot {
  * @flow: whose; NULL then
  * @num: as many as the provider's send queue has entries
  * @tail: the oldest that has not completed; the youngest is &riso_sq.slot
+ * @hidden: of a zombie, what may be in the CQ that nobody sees
  * @err_seq: the program's work request that failed last
  * @failed_seq: the one that the provider did not take, and all behind is flushed
  * @slot: the slots, on pages of their own, which are in the map of tags
@@ -238,6 +241,7 @@ struct riso_slots {
 	struct riso_flow *flow;
 	uint32_t num;
 	uint64_t tail;
+	uint32_t hidden;
 	uint64_t err_seq;
 	uint64_t failed_seq;
 	struct riso_slot *slot;
@@ -278,7 +282,9 @@ struct riso_soft {
  * @real: the provider's functions, if it is an extended one
  * @ex: it is an extended one
  * @asked: entries that the program asked for; under riso_size_lock
- * @reserved: entries for the chunks of flows; likewise
+ * @reserved: entries that its flows would like for chunks; likewise
+ * @spare: entries that they have, all together; read without the lock
+ * @hidden: posted and not polled, with a completion that nobody sees
  * @flows: flows that complete here
  * @tagged: of those, the ones that may have posted with a tag
  * @active: completions may have to be translated; read without the lock
@@ -306,6 +312,8 @@ struct riso_cq {
 	bool ex;
 	int asked;
 	int reserved;
+	uint32_t spare;
+	uint32_t hidden;
 	uint32_t flows;
 	uint32_t tagged;
 	bool active;

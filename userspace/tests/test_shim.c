@@ -2841,17 +2841,76 @@ static void limits(void **state)
 	}
 	assert_true(p->cq->cq.cqe >= DEPTH + 8 * RISO_SLOTS);
 	assert_non_null(riso_map_find(&riso_flows, qp[7]));
-	fake.no_resize = 1;
-	p->qp = make_qp(p, p->cq, 1);
-	assert_non_null(p->qp);
-	assert_null(riso_map_find(&riso_flows, p->qp));
-	assert_int_equal(p->qp->init.sq_sig_all, 1);
 	/* What was asked for comes on top of what is ours. */
-	fake.no_resize = 0;
 	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 100), 0);
 	assert_int_equal(p->cq->cq.cqe, 100 + 8 * RISO_SLOTS);
 	for (i = 0; i < 8; i++)
 		riso_destroy_qp(&qp[i]->ex.qp_base);
+}
+
+static void grow_cq(struct fake_cq *cq, int asked)
+{
+	cq->cq.cqe = asked;
+}
+
+/*
+ * Many queue pairs share what a CQ that cannot be resized has to spare, however little
+ * that is; each gets on, and the CQ never overflows.
+ */
+static void share_entries(struct prog *p, int spare)
+{
+	enum { QPS = 48, EACH = 80 };
+	struct fake_qp *qp[QPS];
+	uint32_t i, left = QPS, rounds;
+	struct ibv_wc wc;
+	int n;
+
+	fake.no_resize = 1;
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(QPS);
+	grow_cq(p->cq, QPS + spare);
+	for (i = 0; i < QPS; i++) {
+		qp[i] = make_qp(p, p->cq, 0);
+		assert_non_null(riso_map_find(&riso_flows, qp[i]));
+		/* The last one is asked for, and chunks in between are seen by nobody. */
+		assert_int_equal(post(qp[i], IBV_WR_RDMA_WRITE, i, EACH * CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+	}
+	p->qp = qp[0];
+	for (rounds = 0; left && rounds < 100000; rounds++) {
+		grant(RISO_USER_TX, QPS * RISO_SLOTS * cost(CHUNK));
+		drive(p);
+		for (i = 0; i < QPS; i++)
+			fake_run(qp[i], 1 + rounds % RISO_SLOTS);
+		/* Nobody polls for a while. */
+		if (rounds % 8)
+			continue;
+		while ((n = poll_one(p, &wc))) {
+			assert_int_equal(wc.status, IBV_WC_SUCCESS);
+			left--;
+		}
+	}
+	assert_int_equal(left, 0);
+	assert_true(p->cq->most <= (uint32_t)(QPS + spare));
+	assert_false(p->cq->overflow);
+	for (i = 0; i < QPS; i++) {
+		assert_int_equal(qp[i]->posted, EACH);
+		riso_destroy_qp(&qp[i]->ex.qp_base);
+	}
+	riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
+	riso_close_device(ctx);
+	while (fake.helpers)
+		fake.helper(fake.helps[--fake.helpers]);
+	p->cq = NULL;
+	p->qp = NULL;
+	ctx = NULL;
+	fake.now += 20 * MSEC;
+}
+
+static void shared_entries(void **state)
+{
+	share_entries(*state, 128);
+	share_entries(*state, 8);
 }
 
 /* As if there were no shim */
@@ -4098,6 +4157,7 @@ int main(int argc, char **argv)
 		TEST(turns),
 		TEST(not_ours),
 		TEST_EMPTY(limits),
+		TEST_EMPTY(shared_entries),
 		TEST_EMPTY(no_kernel),
 		TEST_EMPTY(attached_late),
 		TEST_EMPTY(refused_place),
