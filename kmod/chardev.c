@@ -39,7 +39,7 @@
 
 enum {
 	/* Open files of one user. */
-	RISO_FILES_MAX = 1024,
+	RISO_FILES_MAX = 4096,
 	/*
 	 * A process has its page looked at once in this many nanoseconds in the long run.
 	 * That is more than it can be given grants, a tick of the arbiter's clock each.

@@ -735,6 +735,8 @@ int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
 	f = find_owned(rd, qpn, pid);
 	if (f && f->report != reason) {
 		f->report = reason;
+		if (reason != RISO_REASON_NONE)
+			set_shim(f, false);
 		update(f);
 	}
 	mutex_unlock(&rd->mutex);

@@ -209,7 +209,8 @@ struct riso_ioc_wait {
  *	RISO_REASON_SHIM_LIMIT
  * @dev: name of the RDMA device
  *
- * Needs no ATTACH. Flow dumps show @reason until the queue pair is registered. Errors:
+ * Needs no ATTACH. Flow dumps show @reason until the queue pair is registered; one that
+ * was registered before is not any more. Errors:
  * ENODEV and ENOENT as for ATTACH; EINVAL for another reason.
  */
 struct riso_ioc_report {

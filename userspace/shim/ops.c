@@ -11,7 +11,8 @@
  * destroyed, so the maps are read without a lock.
  *
  * Governed are RC queue pairs of a device that takes part. What is not in the maps, as
- * queue pairs that a vendor's library made, goes to the provider as it is.
+ * queue pairs that a vendor's library made, goes to the provider as it is. The kernel is
+ * told why an RC queue pair is not governed, as soon as one is seen.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,9 @@ struct riso_map riso_ctxs = RISO_MAP_INIT;
 struct riso_map riso_flows = RISO_MAP_INIT;
 struct riso_map riso_cqs = RISO_MAP_INIT;
 struct riso_real riso_real;
+
+/* Queue pairs that are not governed, and of which the kernel knows why. */
+static struct riso_map told = RISO_MAP_INIT;
 
 /* Serialises who asks the kernel: the last answer is the one in force. */
 pthread_mutex_t riso_class_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -252,6 +256,8 @@ struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
 	struct ibv_cq *cq;
 	int real = cqe;
 
+	if (ctx && ctx->plain)
+		ctx = NULL;
 	if (ctx)
 		real = larger(cqe, CQ_EXTRA, ctx->max_cqe);
 	cq = riso_real.create_cq(context, real, cq_context, channel, comp_vector);
@@ -533,10 +539,18 @@ static void report_refused(struct riso_flow *f, int err)
 
 	riso_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
 		   strerror(err));
-	if (err == EUSERS || err == EDQUOT)
+	m->refused = true;
+	switch (err) {
+	case EUSERS:
+	case EDQUOT:
 		return;
-	riso_member_report(m, f->qp->qp_num, err == ENOMEM ? RISO_REASON_MEMORY :
-			   RISO_REASON_SHIM_LIMIT);
+	case ENOMEM:
+		return riso_member_report(m, f->qp->qp_num, RISO_REASON_MEMORY);
+	case EAGAIN:
+		return riso_member_report(m, f->qp->qp_num, RISO_REASON_NO_THREAD);
+	default:
+		riso_member_report(m, f->qp->qp_num, RISO_REASON_SHIM_LIMIT);
+	}
 }
 
 /**
@@ -563,6 +577,44 @@ void riso_flow_ask(struct riso_flow *f)
 	if (m->held)
 		riso_queue_drive(m);
 	riso_member_unlock(m);
+}
+
+static bool mark_stale(void *value, void *arg)
+{
+	struct riso_flow *f = value;
+	struct riso_member *m = f->ctx->m;
+
+	if (m == arg)
+		__atomic_store_n(&f->classes, m->kpage->classes - 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* There may be a place, or a thread, by now: all flows ask again with their next post. */
+static void ask_refused(struct riso_member *m)
+{
+	riso_lock(&riso_class_lock);
+	if (m->refused)
+		riso_map_search(&riso_flows, mark_stale, m);
+	m->refused = false;
+	riso_unlock(&riso_class_lock);
+}
+
+static bool tell_no_thread(void *value, void *arg)
+{
+	struct riso_flow *f = value;
+
+	if (f->ctx->m == arg)
+		riso_member_report(arg, f->qp->qp_num, RISO_REASON_NO_THREAD);
+	return false;
+}
+
+/**
+ * riso_flows_no_thread - a member has no helper, so nothing of it is governed
+ * @m: the member, attached and not locked
+ */
+void riso_flows_no_thread(struct riso_member *m)
+{
+	riso_map_search(&riso_flows, tell_no_thread, m);
 }
 
 /**
@@ -627,36 +679,37 @@ static void free_flow(struct riso_flow *f)
 	free(f);
 }
 
-/* Get what can be got before there is a queue pair; false if it cannot be governed. */
-static bool prepare(struct riso_ctx *ctx, struct ibv_qp_init_attr *attr,
-		    struct plan *p)
+/* Get what can be got before there is a queue pair; why not, if that fails. */
+static enum riso_reason prepare(struct riso_ctx *ctx, struct ibv_qp_init_attr *attr,
+				struct plan *p)
 {
 	struct riso_flow *f;
+	struct riso_cq *c;
 
 	p->cap = attr->cap;
 	p->sq_sig_all = attr->sq_sig_all;
-	if (attr->qp_type != IBV_QPT_RC || !attr->send_cq || !attr->cap.max_send_wr)
-		return false;
+	c = attr->send_cq ? riso_map_find(&riso_cqs, attr->send_cq) : NULL;
+	if (ctx->plain || !c || c->ctx != ctx || !attr->cap.max_send_wr)
+		return RISO_REASON_SHIM_LIMIT;
 	f = calloc(1, sizeof(*f));
 	if (!f)
-		return false;
+		return RISO_REASON_MEMORY;
 	pthread_mutex_init(&f->build.lock, NULL);
 	f->ctx = ctx;
-	f->cq = riso_map_find(&riso_cqs, attr->send_cq);
+	f->cq = c;
 	f->sig_all = attr->sq_sig_all;
 	f->class_wish = default_wish();
 	f->class_id = RISO_CLASS_BANDWIDTH;
-	if (!f->cq || f->cq->ctx != ctx || !reserve(f->cq)) {
-		riso_debug("%s: no room in a CQ, its QP takes no part", ctx->m->name);
+	if (!reserve(c)) {
 		free_flow(f);
-		return false;
+		return RISO_REASON_NO_CQ_ROOM;
 	}
 	p->f = f;
 	p->extra = larger(p->cap.max_send_wr, RISO_SLOTS, ctx->max_qp_wr) -
 		   p->cap.max_send_wr;
 	attr->cap.max_send_wr += p->extra;
 	attr->sq_sig_all = 0;
-	return true;
+	return RISO_REASON_NONE;
 }
 
 static void forget(struct plan *p)
@@ -697,6 +750,7 @@ static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *at
 	}
 	attr->cap.max_send_wr = f->depth;
 	attr->sq_sig_all = p->sq_sig_all;
+	ask_refused(m);
 	riso_flow_ask(f);
 	if (f->ex)
 		riso_wr_swap(f, ex);
@@ -705,15 +759,42 @@ static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *at
 
 typedef struct ibv_qp *(*create_fn)(void *arg, struct ibv_qp_init_attr *attr);
 
+/* A queue pair goes straight to the provider: tell the kernel why. */
+static void leave_alone(struct riso_ctx *ctx, struct ibv_qp *qp, enum riso_reason why)
+{
+	struct riso_member *m = ctx->m;
+
+	riso_debug("%s: QP %u takes no part: reason %d", m->name, qp->qp_num, why);
+	riso_map_del(&told, qp);
+	riso_map_add(&told, qp, ctx);
+	riso_lock(&riso_class_lock);
+	riso_member_report(m, qp->qp_num, why);
+	riso_unlock(&riso_class_lock);
+}
+
+static struct ibv_qp *create_alone(struct riso_ctx *ctx, create_fn fn, void *arg,
+				   struct ibv_qp_init_attr *attr, enum riso_reason why)
+{
+	struct ibv_qp *qp = fn(arg, attr);
+
+	if (qp)
+		leave_alone(ctx, qp, why);
+	return qp;
+}
+
 /* Create a queue pair with @fn, governed if that is possible. */
 static struct ibv_qp *create(struct riso_ctx *ctx, create_fn fn, void *arg,
 			     struct ibv_qp_init_attr *attr, bool builders)
 {
 	struct plan p = { .builders = builders };
+	enum riso_reason why;
 	struct ibv_qp *qp;
 
-	if (!ctx || !prepare(ctx, attr, &p))
+	if (!ctx || attr->qp_type != IBV_QPT_RC)
 		return fn(arg, attr);
+	why = prepare(ctx, attr, &p);
+	if (why != RISO_REASON_NONE)
+		return create_alone(ctx, fn, arg, attr, why);
 	qp = fn(arg, attr);
 	if (!qp && p.extra) {
 		attr->cap = p.cap;
@@ -730,7 +811,7 @@ static struct ibv_qp *create(struct riso_ctx *ctx, create_fn fn, void *arg,
 	riso_real.destroy_qp(qp);
 	restore(&p, attr);
 	forget(&p);
-	return fn(arg, attr);
+	return create_alone(ctx, fn, arg, attr, RISO_REASON_MEMORY);
 }
 
 static struct ibv_qp *create_plain(void *arg, struct ibv_qp_init_attr *attr)
@@ -766,8 +847,10 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context,
 	bool builders = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	/* What is newer, such as an atomic write, cannot be told to post_send. */
-	if (builders && (attr_ex->send_ops_flags & ~(uint64_t)KNOWN_SEND_OPS))
-		return create_extended(ctx, attr);
+	if (attr->qp_type == IBV_QPT_RC && builders &&
+	    (attr_ex->send_ops_flags & ~(uint64_t)KNOWN_SEND_OPS))
+		return create_alone(ctx, create_extended, ctx, attr,
+				    RISO_REASON_UNKNOWN_OPCODE);
 	return create(ctx, create_extended, ctx, attr, builders);
 }
 
@@ -854,6 +937,7 @@ int riso_destroy_qp(struct ibv_qp *qp)
 	}
 	purge(recv_cq, qp_num, f);
 	if (!f) {
+		riso_map_del(&told, qp);
 		purge(send_cq, qp_num, NULL);
 		return 0;
 	}
@@ -897,6 +981,19 @@ static int reset(struct riso_flow *f, struct ibv_qp_attr *attr, int mask)
 	return err;
 }
 
+/* Also of a queue pair whose creation nobody has seen, as that by a vendor's library */
+static int modify_alone(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	struct riso_ctx *ctx = find_ctx(qp->context);
+	int err;
+
+	err = riso_real.modify_qp(qp, attr, mask);
+	if (!err && ctx && qp->qp_type == IBV_QPT_RC && (mask & IBV_QP_STATE) &&
+	    attr->qp_state == IBV_QPS_RTS && !riso_map_find(&told, qp))
+		leave_alone(ctx, qp, RISO_REASON_SHIM_LIMIT);
+	return err;
+}
+
 /**
  * riso_modify_qp - ibv_modify_qp()
  * @qp: see there
@@ -912,7 +1009,7 @@ int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	int err;
 
 	if (!f)
-		return riso_real.modify_qp(qp, attr, mask);
+		return modify_alone(qp, attr, mask);
 	m = f->ctx->m;
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
 		return reset(f, attr, mask);
@@ -965,16 +1062,18 @@ static void swap(struct riso_ctx *ctx)
 	struct verbs_context *v;
 
 	ctx->ops = context->ops;
-	context->ops.post_send = post_send;
-	context->ops.poll_cq = poll_cq;
-	context->ops.req_notify_cq = req_notify_cq;
-	if (ctx->ops.bind_mw)
-		context->ops.bind_mw = bind_mw;
 	v = verbs_get_ctx_op(context, create_qp_ex);
 	if (v) {
 		ctx->create_qp_ex = v->create_qp_ex;
 		v->create_qp_ex = create_qp_ex;
 	}
+	if (ctx->plain)
+		return;
+	context->ops.post_send = post_send;
+	context->ops.poll_cq = poll_cq;
+	context->ops.req_notify_cq = req_notify_cq;
+	if (ctx->ops.bind_mw)
+		context->ops.bind_mw = bind_mw;
 	v = verbs_get_ctx_op(context, create_cq_ex);
 	if (v) {
 		ctx->create_cq_ex = v->create_cq_ex;
@@ -1005,12 +1104,13 @@ static struct ibv_context *govern(struct ibv_context *context)
 	struct riso_ctx *ctx;
 	int saved = errno;
 
-	if (!context || single_threaded())
+	if (!context)
 		goto restore_errno;
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		goto restore_errno;
 	ctx->context = context;
+	ctx->plain = single_threaded();
 	if (riso_real.query_device(context, &attr))
 		goto free_ctx;
 	ctx->max_qp_wr = attr.max_qp_wr;
@@ -1108,7 +1208,7 @@ int riso_close_device(struct ibv_context *context)
 }
 
 static struct riso_map *const maps[] = {
-	&riso_ctxs, &riso_flows, &riso_cqs, &riso_tags,
+	&riso_ctxs, &riso_flows, &riso_cqs, &riso_tags, &told,
 };
 
 /**

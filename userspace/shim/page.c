@@ -423,21 +423,39 @@ static bool start_helper(struct riso_member *m)
 	return !err;
 }
 
-/* False if there is no helper, so that nothing may wait. */
+/* False if there cannot be a helper, so that nothing may wait; its list is locked. */
+static bool have_helper(struct riso_member *m)
+{
+	if (!m->started)
+		m->started = start_helper(m);
+	__atomic_store_n(&m->failed, !m->started, __ATOMIC_RELAXED);
+	return m->started;
+}
+
+/* False if nothing may wait. */
 static bool wake_helper(struct riso_member *m)
+{
+	bool failed, was_failed;
+
+	riso_lock(&members.lock);
+	was_failed = m->failed;
+	failed = was_failed || !have_helper(m);
+	pthread_cond_signal(&m->wake);
+	riso_unlock(&members.lock);
+	if (failed && !was_failed)
+		riso_flows_no_thread(m);
+	return !failed;
+}
+
+/* Try once more to have a helper where there could be none. */
+static int retry_helper(struct riso_member *m)
 {
 	bool failed;
 
 	riso_lock(&members.lock);
-	if (!m->started && !m->failed) {
-		m->started = start_helper(m);
-		if (!m->started)
-			__atomic_store_n(&m->failed, true, __ATOMIC_RELAXED);
-	}
-	failed = m->failed;
-	pthread_cond_signal(&m->wake);
+	failed = m->failed && !have_helper(m);
 	riso_unlock(&members.lock);
-	return !failed;
+	return failed ? EAGAIN : 0;
 }
 
 /* Post once more; true if something is held still. */
@@ -610,7 +628,8 @@ static int open_file(struct riso_member *m)
  * @m: the member, not locked; riso_class_lock is held
  * @qpn: number of a queue pair of this process on it
  *
- * Return: 0, also if it takes part already; or an error.
+ * Return: 0, also if it takes part already; EAGAIN if there is no helper; or another
+ * error.
  */
 int riso_member_attach(struct riso_member *m, uint32_t qpn)
 {
@@ -618,7 +637,7 @@ int riso_member_attach(struct riso_member *m, uint32_t qpn)
 	int err;
 
 	if (m->attached)
-		return 0;
+		return retry_helper(m);
 	if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED))
 		return ENODEV;
 	err = open_file(m);
@@ -636,20 +655,40 @@ int riso_member_attach(struct riso_member *m, uint32_t qpn)
 	return err;
 }
 
+/* A file to tell something with: where no more can be opened, that of another device. */
+static int file_to_report(struct riso_member *m)
+{
+	struct riso_member *other;
+	int fd = -1;
+
+	if (!open_file(m))
+		return m->fd;
+	riso_lock(&members.lock);
+	TAILQ_FOREACH(other, &members.list, list)
+		if (other->fd >= 0)
+			fd = other->fd;
+	riso_unlock(&members.lock);
+	return fd;
+}
+
 /**
  * riso_member_report - tell the kernel why a queue pair is not governed
- * @m: the member, not locked; riso_class_lock is held
+ * @m: the member, not locked; it is attached, or riso_class_lock is held
  * @qpn: number of the queue pair
  * @reason: why
  */
 void riso_member_report(struct riso_member *m, uint32_t qpn, uint32_t reason)
 {
 	struct riso_ioc_report r = { .qpn = qpn, .reason = reason };
+	int fd;
 
-	if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED) || open_file(m))
+	if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED))
+		return;
+	fd = file_to_report(m);
+	if (fd < 0)
 		return;
 	memcpy(r.dev, m->name, sizeof(r.dev));
-	riso_sys.ioctl(m->fd, RISO_IOC_REPORT, &r);
+	riso_sys.ioctl(fd, RISO_IOC_REPORT, &r);
 }
 
 /* RDMA_ISOLATE_SPIN_US, in nanoseconds */

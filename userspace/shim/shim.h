@@ -121,10 +121,11 @@ struct riso_book {
  * @refs: contexts; likewise
  * @wake: wakes the helper; likewise
  * @started: there is a helper; likewise
- * @failed: there cannot be one, nothing has to wait; read without the lock
+ * @failed: there could be none, nothing has to wait; read without the lock
  * @name: of the device
  * @fd: the open file, -1 if there is none; under riso_class_lock
  * @attached: the process takes part; changes under riso_class_lock, too
+ * @refused: a flow is not governed, and may be later; under riso_class_lock
  * @gone: nothing has to wait any more; read without the lock
  * @spin_ns: how long the helper looks at the page before it sleeps
  * @kpage: the kernel's page, or an empty one; read without the lock
@@ -152,6 +153,7 @@ struct riso_member {
 	char name[64];
 	int fd;
 	bool attached;
+	bool refused;
 	bool gone;
 	uint64_t spin_ns;
 	const struct riso_kpage *kpage;
@@ -174,6 +176,7 @@ struct riso_member {
  * struct riso_ctx - an open device of the program
  * @m: this process on it
  * @context: the program's context
+ * @plain: nothing of it is governed
  * @ops: the provider's functions
  * @create_qp_ex: of struct verbs_context
  * @create_cq_ex: of struct verbs_context
@@ -185,6 +188,7 @@ struct riso_member {
 struct riso_ctx {
 	struct riso_member *m;
 	struct ibv_context *context;
+	bool plain;
 	struct ibv_context_ops ops;
 	struct ibv_qp *(*create_qp_ex)(struct ibv_context *context,
 				       struct ibv_qp_init_attr_ex *attr);
@@ -502,6 +506,7 @@ int riso_set_class(struct ibv_qp *qp, uint32_t class_id);
 int riso_over_target(struct ibv_qp *qp);
 void riso_flow_ask(struct riso_flow *f);
 void riso_flows_forked(void);
+void riso_flows_no_thread(struct riso_member *m);
 void riso_maps_lock(void);
 void riso_maps_unlock(void);
 

@@ -103,6 +103,8 @@ static struct {
 	uint32_t wish;		/* what was asked for last */
 	int open_err, attach_err, map_err, register_err;
 	int opened, closed, waits, attached;
+	int registers;
+	uint32_t inline_given, depth_given;
 	uint32_t reported;	/* queue pair and reason of the last report */
 	uint32_t reason;
 	uint64_t granted[RISO_USER_DIRS];
@@ -526,6 +528,10 @@ static struct fake_qp *fake_new_qp(struct ibv_qp_init_attr *attr)
 	qp->ex.qp_base.qp_num = fake.next_qpn++;
 	qp->init = *attr;
 	qp->depth = attr->cap.max_send_wr;
+	if (fake.inline_given)
+		attr->cap.max_inline_data = fake.inline_given;
+	if (fake.depth_given)
+		attr->cap.max_send_wr = fake.depth_given;
 	qp->fail_at = UINT32_MAX;
 	return qp;
 }
@@ -793,6 +799,7 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 		if (errno == EPERM && reg->class == RISO_CLASS_BY_RULE)
 			errno = 0;
 		fake.wish = reg->class;
+		fake.registers++;
 		reg->class = fake.class_id;
 		break;
 	case RISO_IOC_WAIT:
@@ -2917,29 +2924,18 @@ static void shared_entries(void **state)
 static void no_kernel(void **state)
 {
 	struct prog *p = *state;
-	uint32_t i;
 
-	for (i = 0; i < 2; i++) {
-		if (i)
-			setenv("MLX5_SINGLE_THREADED", "1", 1);
-		fake.open_err = i ? 0 : ENOENT;
-		ctx = riso_open_device(&fake.device);
-		assert_ptr_equal(ctx->ops.post_send, fake_post_send);
-		assert_ptr_equal(ctx->ops.poll_cq, fake_poll_cq);
-		assert_ptr_equal(fake.v.create_qp_ex, fake_create_qp_ex);
-		p->cq = make_cq(DEPTH);
-		assert_int_equal(p->cq->cq.cqe, DEPTH);
-		p->qp = make_qp(p, p->cq, 1);
-		assert_int_equal(p->qp->depth, DEPTH);
-		assert_int_equal(p->qp->init.sq_sig_all, 1);
-		riso_destroy_qp(&p->qp->ex.qp_base);
-		riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
-		riso_close_device(ctx);
-		p->qp = NULL;
-		p->cq = NULL;
-		ctx = NULL;
-	}
-	unsetenv("MLX5_SINGLE_THREADED");
+	fake.open_err = ENOENT;
+	ctx = riso_open_device(&fake.device);
+	assert_ptr_equal(ctx->ops.post_send, fake_post_send);
+	assert_ptr_equal(ctx->ops.poll_cq, fake_poll_cq);
+	assert_ptr_equal(fake.v.create_qp_ex, fake_create_qp_ex);
+	p->cq = make_cq(DEPTH);
+	assert_int_equal(p->cq->cq.cqe, DEPTH);
+	p->qp = make_qp(p, p->cq, 1);
+	assert_int_equal(p->qp->depth, DEPTH);
+	assert_int_equal(p->qp->init.sq_sig_all, 1);
+	assert_int_equal(fake.reported, 0);
 }
 
 static void expect_straight(struct prog *p, struct fake_qp *qp, uint64_t wr_id)
@@ -3061,6 +3057,190 @@ static struct fake_qp *make_qp_ex(struct prog *p)
 	assert_int_equal(attr.cap.max_send_wr, DEPTH);
 	riso_modify_qp(qp, &mod, IBV_QP_PATH_MTU);
 	return (struct fake_qp *)qp;
+}
+
+/* The last queue pair is as it would be without the shim, and the kernel knows why. */
+static void expect_told(struct fake_qp *qp, uint32_t reason)
+{
+	assert_non_null(qp);
+	assert_null(riso_map_find(&riso_flows, qp));
+	assert_int_equal(fake.reported, qp->ex.qp_base.qp_num);
+	assert_int_equal(fake.reason, reason);
+	assert_int_equal(qp->depth, DEPTH);
+	fake.reported = 0;
+	riso_destroy_qp(&qp->ex.qp_base);
+}
+
+static void told_single_thread(void **state)
+{
+	struct prog *p = *state;
+
+	setenv("MLX5_SINGLE_THREADED", "1", 1);
+	ctx = riso_open_device(&fake.device);
+	unsetenv("MLX5_SINGLE_THREADED");
+	assert_ptr_equal(ctx->ops.post_send, fake_post_send);
+	assert_ptr_equal(ctx->ops.poll_cq, fake_poll_cq);
+	p->cq = make_cq(DEPTH);
+	assert_int_equal(p->cq->cq.cqe, DEPTH);
+	expect_told(make_qp(p, p->cq, 1), RISO_REASON_SHIM_LIMIT);
+	expect_told(make_qp_ex(p), RISO_REASON_SHIM_LIMIT);
+}
+
+static void told_no_room(void **state)
+{
+	struct prog *p = *state;
+
+	fake.no_resize = 1;
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(DEPTH);
+	grow_cq(p->cq, DEPTH + RISO_SPARE - 1);
+	expect_told(make_qp(p, p->cq, 1), RISO_REASON_NO_CQ_ROOM);
+	grow_cq(p->cq, DEPTH + RISO_SPARE);
+	p->qp = make_qp(p, p->cq, 1);
+	assert_non_null(riso_map_find(&riso_flows, p->qp));
+	assert_int_equal(fake.reported, 0);
+}
+
+/* One that the provider gives more than there is memory for */
+static void told_no_memory(void **state)
+{
+	struct prog *p = *state;
+
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(DEPTH);
+	fake.inline_given = INT32_MAX - 4096;
+	fake.depth_given = INT32_MAX;
+	expect_told(make_qp(p, p->cq, 1), RISO_REASON_MEMORY);
+	fake.inline_given = 0;
+	fake.depth_given = 0;
+}
+
+/* A queue pair for what ibv_post_send() does not know, and one that sends nothing */
+static void told_by_kind(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_qp_init_attr_ex ex = {
+		.send_cq = ibv_cq_ex_to_cq(&p->cq->cq),
+		.recv_cq = ibv_cq_ex_to_cq(&p->cq->cq),
+		.cap = { .max_send_wr = DEPTH },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = 1ULL << 40,
+	};
+	struct ibv_qp_init_attr attr = {
+		.send_cq = ex.send_cq,
+		.recv_cq = ex.send_cq,
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_pd pd = { .context = ctx };
+	struct ibv_qp *qp;
+
+	expect_told((struct fake_qp *)ibv_create_qp_ex(ctx, &ex),
+		    RISO_REASON_UNKNOWN_OPCODE);
+	qp = riso_create_qp(&pd, &attr);
+	assert_int_equal(fake.reported, qp->qp_num);
+	assert_int_equal(fake.reason, RISO_REASON_SHIM_LIMIT);
+	fake.reported = 0;
+	riso_destroy_qp(qp);
+	/* Nobody expects others to be governed. */
+	attr.qp_type = IBV_QPT_UD;
+	qp = riso_create_qp(&pd, &attr);
+	assert_int_equal(fake.reported, 0);
+	riso_destroy_qp(qp);
+}
+
+static void ready(struct fake_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+
+	assert_int_equal(riso_modify_qp(&qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
+}
+
+/* What a vendor's library has created is seen when it is made ready, and told once. */
+static void told_vendors(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_cq *cq = fake_create_cq(ctx, DEPTH, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = p->attr;
+	struct fake_qp *qp;
+
+	attr.cap.max_send_wr = DEPTH;
+	qp = fake_new_qp(&attr);
+	ready(qp);
+	assert_int_equal(fake.reported, qp->ex.qp_base.qp_num);
+	fake.reported = 0;
+	ready(qp);
+	assert_int_equal(fake.reported, 0);
+	fake.reported = qp->ex.qp_base.qp_num;
+	expect_told(qp, RISO_REASON_SHIM_LIMIT);
+	/* And its CQs are none of ours. */
+	attr.send_cq = cq;
+	qp = (struct fake_qp *)riso_create_qp(&fake.domain, &attr);
+	ready(qp);
+	expect_told(qp, RISO_REASON_SHIM_LIMIT);
+	free(cq);
+}
+
+/* Without a thread nothing waits; with the next queue pair there may be one. */
+static void told_no_thread(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct fake_qp *other;
+
+	fake.thread_err = EAGAIN;
+	fake.wish = 0;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 2 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 1);
+	assert_int_equal(fake.reported, p->qp->ex.qp_base.qp_num);
+	assert_int_equal(fake.reason, RISO_REASON_NO_THREAD);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_SUCCESS);
+	/* Not for each post */
+	fake.reported = 0;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.reported, 0);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 2, IBV_WC_SUCCESS);
+	other = make_qp(p, p->cq, 0);
+	assert_int_equal(fake.reported, other->ex.qp_base.qp_num);
+	assert_int_equal(fake.reason, RISO_REASON_NO_THREAD);
+	riso_destroy_qp(&other->ex.qp_base);
+	assert_int_equal(fake.wish, 0);
+
+	fake.thread_err = 0;
+	other = make_qp(p, p->cq, 0);
+	riso_destroy_qp(&other->ex.qp_base);
+	fake.wish = 0;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 3, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.wish, RISO_CLASS_BY_RULE);
+	assert_false(f->alone);
+	assert_int_equal(p->qp->posted, 2);
+	fake.granted[RISO_USER_TX] += fake.u.dir[RISO_USER_TX].posted;
+	pump(p, 3, 1);
+}
+
+/* A queue pair that is refused is asked for again with the next one. */
+static void told_refused(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other;
+	int asked;
+
+	fake.register_err = ENOMEM;
+	other = make_qp(p, p->cq, 0);
+	assert_int_equal(fake.reported, other->ex.qp_base.qp_num);
+	assert_int_equal(fake.reason, RISO_REASON_MEMORY);
+	expect_straight(p, other, 1);
+	asked = fake.registers;
+	expect_straight(p, other, 2);
+	assert_int_equal(fake.registers, asked);
+	fake.register_err = 0;
+	riso_destroy_qp(&make_qp(p, p->cq, 0)->ex.qp_base);
+	assert_int_equal(post(other, IBV_WR_SEND, 3, 8, 0), 0);
+	assert_int_equal(other->posted, 2);
+	riso_destroy_qp(&other->ex.qp_base);
 }
 
 static void builders(void **state)
@@ -4159,6 +4339,13 @@ int main(int argc, char **argv)
 		TEST_EMPTY(limits),
 		TEST_EMPTY(shared_entries),
 		TEST_EMPTY(no_kernel),
+		TEST_EMPTY(told_single_thread),
+		TEST_EMPTY(told_no_room),
+		TEST_EMPTY(told_no_memory),
+		TEST(told_by_kind),
+		TEST(told_vendors),
+		TEST(told_no_thread),
+		TEST(told_refused),
 		TEST_EMPTY(attached_late),
 		TEST_EMPTY(refused_place),
 		TEST(builders),
