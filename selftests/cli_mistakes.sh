@@ -69,7 +69,7 @@ other_rules()
 	silent rdma-isolate rule add ulp nvmet_rdma peer 10.0.0.2 class bandwidth \
 		choose on &&
 	silent rdma-isolate rule add ulp nvmet_rdma class bandwidth &&
-	silent rdma-isolate rule add uid 0 class bandwidth &&
+	silent rdma-isolate rule add uid 12345 class bandwidth &&
 	[ "$(rules)" -eq 6 ]
 }
 
