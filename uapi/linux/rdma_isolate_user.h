@@ -90,8 +90,8 @@ struct riso_kdir {
  * @op_bytes: least cost of a work request
  * @header: bytes around the payload of each packet
  * @slice_ns: length of a slice
- * @sparse: cost bytes that may be posted in each slice without a grant while nothing
- *	is held, by work requests that are not cut
+ * @sparse: cost bytes that may be posted in each slice without a grant, by work requests
+ *	that are not cut, of queue pairs of which nothing is held
  * @window: cost bytes that may be posted and not completed, per queue pair
  * @over_target: 1 while an agent finds that latency flows wait longer than they should
  *	(Current99 above Target99), 0 otherwise

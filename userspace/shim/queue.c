@@ -489,14 +489,13 @@ static void next_piece(const struct riso_flow *f, bool open, struct piece *p)
 	p->cut = p->len != p->rec->len;
 }
 
-/* A small work request of a process that has nothing else to send. */
+/* A small work request of a flow that has nothing else to send. */
 static bool is_sparse(struct riso_flow *f, const struct piece *p, uint64_t now)
 {
 	struct riso_member *m = f->ctx->m;
 	uint32_t chunk = chunk_size(f, p->rec);
 
-	if (m->num_busy != 1 || p->rec->seq < f->fresh || p->cut ||
-	    (chunk && p->rec->len > chunk))
+	if (p->rec->seq < f->fresh || p->cut || (chunk && p->rec->len > chunk))
 		return false;
 	return riso_slice_debt(&m->slice, now, m->kpage->slice_ns,
 			       m->kpage->sparse, p->cost);

@@ -2349,6 +2349,33 @@ static void sparse(void **state)
 	pump(p, 5, 1);
 }
 
+/* A small message goes at once beside the program's own bulk on another queue pair. */
+static void sparse_beside_bulk(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other = make_qp(p, p->cq, 0);
+
+	fake.k.sparse = 2 * cost(64);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 64 * CHUNK, 0), 0);
+	assert_int_equal(p->qp->posted, 0);
+	assert_int_equal(post(other, IBV_WR_SEND, 2, 64, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(other->posted, 1);
+	assert_int_equal(fake.u.dir[0].debt, cost(64));
+	/* Behind the bulk it would be out of order. */
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 3, 64, 0), 0);
+	assert_int_equal(p->qp->posted, 0);
+	assert_int_equal(post(other, IBV_WR_SEND, 4, 64, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(other->posted, 2);
+	/* The slice is spent; what is held now is not fresh in the next one. */
+	assert_int_equal(post(other, IBV_WR_SEND, 5, 64, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(other->posted, 2);
+	fake.now += MSEC;
+	drive(p);
+	assert_int_equal(other->posted, 2);
+	assert_int_equal(fake.u.dir[0].debt, 2 * cost(64));
+	riso_destroy_qp(&other->ex.qp_base);
+}
+
 /* The first error of a message is told, once; what follows is flushed. */
 static void error_in_the_middle(void **state)
 {
@@ -4321,6 +4348,7 @@ int main(int argc, char **argv)
 		TEST(void_grants),
 		TEST(numbers_wrap),
 		TEST(sparse),
+		TEST(sparse_beside_bulk),
 		TEST(error_in_the_middle),
 		TEST(error_at_the_end),
 		TEST(flush),
