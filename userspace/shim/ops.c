@@ -50,24 +50,39 @@ static struct riso_ctx *find_ctx(const struct ibv_context *context)
 	return riso_map_find(&riso_ctxs, context);
 }
 
+/* Work requests that go straight to the provider with a completion that is ours to ask for */
+enum { DIRECT_BATCH = 32 };
+
+/* The one of a chain that is @num behind its first */
+static struct ibv_send_wr *wr_behind(struct ibv_send_wr *first, size_t num)
+{
+	while (num--)
+		first = first->next;
+	return first;
+}
+
 /*
- * Queue pairs of class latency: each work request is asked a completion for, one by
- * one, as the program may not see its own changed.
+ * Queue pairs of class latency: each work request is asked a completion for, in copies,
+ * as the program may not see its own changed.
  */
 static int post_all_signaled(struct riso_flow *f, struct ibv_send_wr *wr,
 			     struct ibv_send_wr **bad_wr)
 {
-	struct ibv_send_wr *bad;
-	int err;
+	struct ibv_send_wr copy[DIRECT_BATCH];
+	struct ibv_send_wr *bad, *first;
+	int err, n;
 
-	for (; wr; wr = wr->next) {
-		struct ibv_send_wr copy = *wr;
-
-		copy.next = NULL;
-		copy.send_flags |= IBV_SEND_SIGNALED;
-		err = f->ctx->ops.post_send(f->qp, &copy, &bad);
+	while (wr) {
+		first = wr;
+		for (n = 0; n < DIRECT_BATCH && wr; n++, wr = wr->next) {
+			copy[n] = *wr;
+			copy[n].next = &copy[n + 1];
+			copy[n].send_flags |= IBV_SEND_SIGNALED;
+		}
+		copy[n - 1].next = NULL;
+		err = f->ctx->ops.post_send(f->qp, copy, &bad);
 		if (err) {
-			*bad_wr = wr;
+			*bad_wr = wr_behind(first, bad - copy);
 			return err;
 		}
 	}
