@@ -252,6 +252,20 @@ static int larger(int asked, int more, int max)
 	return max - asked < more ? max : asked + more;
 }
 
+/* As many more as do not double a CQ of a provider that makes powers of two, if some do. */
+static int extra_entries(int asked)
+{
+	int full = 1;
+
+	if (asked <= 0 || asked > INT32_MAX / 2)
+		return 0;
+	/* They keep one free. */
+	while (full <= asked)
+		full *= 2;
+	full -= asked + 1;
+	return full < RISO_SLOTS || full > CQ_EXTRA ? CQ_EXTRA : full;
+}
+
 /**
  * riso_create_cq - ibv_create_cq()
  * @context: see there
@@ -274,7 +288,7 @@ struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
 	if (ctx && ctx->plain)
 		ctx = NULL;
 	if (ctx)
-		real = larger(cqe, CQ_EXTRA, ctx->max_cqe);
+		real = larger(cqe, extra_entries(cqe), ctx->max_cqe);
 	cq = riso_real.create_cq(context, real, cq_context, channel, comp_vector);
 	if (!cq && real != cqe)
 		cq = riso_real.create_cq(context, cqe, cq_context, channel,
@@ -300,7 +314,7 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
 		attr->flags &= ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	if (cqe <= INT32_MAX)
-		attr->cqe = larger(cqe, CQ_EXTRA, ctx->max_cqe);
+		attr->cqe = larger(cqe, extra_entries(cqe), ctx->max_cqe);
 	attr->wc_flags |= IBV_WC_STANDARD_FLAGS;
 	cq = ctx->create_cq_ex(context, attr);
 	if (!cq && attr->cqe != cqe) {
