@@ -318,6 +318,8 @@ int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
 	end_poll(c, n > 0);
 	if (c->ex)
 		riso_unlock(&c->session);
+	if (riso_member_stale(c->ctx->m))
+		riso_flows_refresh(c->ctx->m);
 	return n;
 }
 

@@ -582,6 +582,23 @@ static void report_refused(struct riso_flow *f, int err)
 	}
 }
 
+static void ask_kernel(struct riso_flow *f)
+{
+	struct riso_member *m = f->ctx->m;
+	int err;
+
+	err = join(f);
+	if (!err)
+		return;
+	report_refused(f, err);
+	riso_lock(&m->lock);
+	f->alone = true;
+	riso_queue_pass(f);
+	if (m->held)
+		riso_queue_drive(m);
+	riso_member_unlock(m);
+}
+
 /**
  * riso_flow_ask - have a flow governed, in a class
  * @f: the flow; nothing is locked
@@ -590,22 +607,40 @@ static void report_refused(struct riso_flow *f, int err)
  */
 void riso_flow_ask(struct riso_flow *f)
 {
-	struct riso_member *m = f->ctx->m;
-	int err;
+	riso_lock(&riso_class_lock);
+	ask_kernel(f);
+	riso_unlock(&riso_class_lock);
+}
+
+/* Does it hold something, and may its class have changed? */
+static bool is_stale(void *value, void *arg)
+{
+	struct riso_flow *f = value;
+
+	return f->ctx->m == arg && !riso_flow_fresh(f) &&
+	       __atomic_load_n(&f->holds, __ATOMIC_RELAXED);
+}
+
+/**
+ * riso_flows_refresh - ask for the classes of flows that hold something
+ * @m: the member, not locked
+ *
+ * For those that the program does not post to. A flow leaves the map under
+ * riso_class_lock, so those that are found stay.
+ */
+void riso_flows_refresh(struct riso_member *m)
+{
+	uint32_t classes = __atomic_load_n(&riso_member_kpage(m)->classes,
+					   __ATOMIC_ACQUIRE);
+	struct riso_flow *f;
+	int saved = errno;
 
 	riso_lock(&riso_class_lock);
-	err = join(f);
-	if (err)
-		report_refused(f, err);
+	while ((f = riso_map_search(&riso_flows, is_stale, m)))
+		ask_kernel(f);
+	__atomic_store_n(&m->classes, classes, __ATOMIC_RELAXED);
 	riso_unlock(&riso_class_lock);
-	if (!err)
-		return;
-	riso_lock(&m->lock);
-	f->alone = true;
-	riso_queue_pass(f);
-	if (m->held)
-		riso_queue_drive(m);
-	riso_member_unlock(m);
+	errno = saved;
 }
 
 static bool mark_stale(void *value, void *arg)
@@ -910,6 +945,14 @@ static void set_stopped(struct riso_flow *f, bool stopped)
 	riso_member_unlock(m);
 }
 
+/* Nobody asks for its class then. */
+static void del_flow(struct riso_flow *f)
+{
+	riso_lock(&riso_class_lock);
+	riso_map_del(&riso_flows, f->qp);
+	riso_unlock(&riso_class_lock);
+}
+
 /* Its queue pair is gone, which had the number @qp_num. */
 static void forget_flow(struct riso_flow *f, uint32_t qp_num)
 {
@@ -954,7 +997,7 @@ int riso_destroy_qp(struct ibv_qp *qp)
 		riso_queue_drain(f);
 		set_stopped(f, true);
 		/* Another one may get its address as soon as it is gone. */
-		riso_map_del(&riso_flows, qp);
+		del_flow(f);
 	}
 	err = riso_real.destroy_qp(qp);
 	if (err) {
@@ -1201,7 +1244,7 @@ static void forget_objects(struct riso_ctx *ctx)
 
 	while ((f = riso_map_search(&riso_flows, flow_of_ctx, ctx))) {
 		riso_queue_drain(f);
-		riso_map_del(&riso_flows, f->qp);
+		del_flow(f);
 		forget_flow(f, f->qp->qp_num);
 	}
 	while ((c = riso_map_search(&riso_cqs, cq_of_ctx, ctx))) {

@@ -368,6 +368,8 @@ static void *helper(void *arg)
 			continue;
 		}
 		riso_unlock(&members.lock);
+		if (riso_member_stale(m))
+			riso_flows_refresh(m);
 		if (serve(m, &w) && !spin(m, &w))
 			wait_kernel(m, &w);
 		riso_lock(&members.lock);

@@ -368,6 +368,7 @@ static void add_staged(struct riso_flow *f, uint32_t num, uint64_t now)
 	if (!riso_queue_len(f)) {
 		TAILQ_INSERT_TAIL(&m->busy, f, busy);
 		m->num_busy++;
+		__atomic_store_n(&f->holds, true, __ATOMIC_RELAXED);
 		if (!f->cq->unseen)
 			f->cq->unseen = 1;
 	}
@@ -392,6 +393,7 @@ static void set_idle(struct riso_flow *f)
 
 	TAILQ_REMOVE(&m->busy, f, busy);
 	m->num_busy--;
+	__atomic_store_n(&f->holds, false, __ATOMIC_RELAXED);
 	riso_queue_pass(f);
 }
 

@@ -137,6 +137,8 @@ struct riso_book {
  * @busy: flows with something held, the next in turn first
  * @num_busy: how many
  * @waiting: something was held when it was unlocked last
+ * @classes: riso_kpage.classes when flows that hold something were asked for last; read
+ *	without the lock
  * @retired: something has completed since it was last seen what may be posted
  * @asked: the kernel knows that grants are wanted, by direction
  * @seq: riso_kdir.seq as seen last
@@ -165,6 +167,7 @@ struct riso_member {
 	struct riso_flow_list busy;
 	uint32_t num_busy;
 	bool waiting;
+	uint32_t classes;
 	bool retired;
 	bool asked[RISO_USER_DIRS];
 	uint32_t seq[RISO_USER_DIRS];
@@ -419,6 +422,7 @@ struct riso_build {
  *	RISO_CLASS_BY_RULE; under riso_class_lock
  * @class_id: the class in force
  * @classes: riso_kpage.classes when it was asked for; read without the lock
+ * @holds: something is held; read without the lock
  * @stopped: nothing may be posted, the queue pair is being reset
  * @flush: the queue pair is in error, everything held goes out
  * @urge: likewise, as what cannot wait comes next
@@ -457,6 +461,7 @@ struct riso_flow {
 	uint32_t class_wish;
 	uint32_t class_id;
 	uint32_t classes;
+	bool holds;
 	bool stopped;
 	bool flush;
 	bool urge;
@@ -505,6 +510,7 @@ int riso_destroy_cq(struct ibv_cq *cq);
 int riso_set_class(struct ibv_qp *qp, uint32_t class_id);
 int riso_over_target(struct ibv_qp *qp);
 void riso_flow_ask(struct riso_flow *f);
+void riso_flows_refresh(struct riso_member *m);
 void riso_flows_forked(void);
 void riso_flows_no_thread(struct riso_member *m);
 void riso_maps_lock(void);
@@ -717,6 +723,19 @@ static inline bool riso_flow_fresh(const struct riso_flow *f)
 	return __atomic_load_n(&riso_member_kpage(f->ctx->m)->classes,
 			       __ATOMIC_RELAXED) ==
 	       __atomic_load_n(&f->classes, __ATOMIC_RELAXED);
+}
+
+/**
+ * riso_member_stale - may the class of a flow that holds something have changed?
+ * @m: the member
+ *
+ * Return: true if so.
+ */
+static inline bool riso_member_stale(const struct riso_member *m)
+{
+	return __atomic_load_n(&m->held, __ATOMIC_RELAXED) &&
+	       __atomic_load_n(&m->classes, __ATOMIC_RELAXED) !=
+	       __atomic_load_n(&riso_member_kpage(m)->classes, __ATOMIC_RELAXED);
 }
 
 /**

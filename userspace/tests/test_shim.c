@@ -2788,6 +2788,107 @@ static void wish_kept(void **state)
 	expect(p, 3, IBV_WC_SUCCESS);
 }
 
+static void wait_posted(struct prog *p, uint32_t num)
+{
+	uint32_t posted = 0, i;
+
+	for (i = 0; i < 10000 && posted != num; i++) {
+		usleep(100);
+		pthread_mutex_lock(&fake.lock);
+		posted = p->qp->posted;
+		pthread_mutex_unlock(&fake.lock);
+	}
+	assert_int_equal(posted, num);
+}
+
+/* Another class is heeded by who polls, without a post */
+static void class_by_poll(void **state)
+{
+	struct prog *p = *state;
+	int asked;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, MB, IBV_SEND_SIGNALED), 0);
+	asked = fake.registers;
+	expect_none(p);
+	expect_none(p);
+	assert_int_equal(fake.registers, asked);
+	fake.class_id = RISO_CLASS_LATENCY;
+	fake.k.classes++;
+	expect_none(p);
+	assert_int_equal(fake.registers, asked + 1);
+	assert_int_equal(p->qp->posted, 1);
+	expect_none(p);
+	assert_int_equal(fake.registers, asked + 1);
+	fake_run(p->qp, 1);
+	expect(p, 1, IBV_WC_SUCCESS);
+}
+
+/* Or by the helper */
+static void class_by_helper(void **state)
+{
+	struct prog *p = *state;
+
+	fake.run_helper = true;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, MB, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 0);
+	__atomic_store_n(&fake.class_id, RISO_CLASS_LATENCY, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&fake.k.classes, 1, __ATOMIC_RELEASE);
+	wait_posted(p, 1);
+	fake_run(p->qp, 1);
+	expect(p, 1, IBV_WC_SUCCESS);
+}
+
+/* A chain that goes straight is one doorbell, and the one that is refused is the program's. */
+static void sig_all_chain(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_send_wr wr[40] = {};
+	struct ibv_send_wr *bad = NULL;
+	uint32_t i;
+
+	choose(p, RISO_CLASS_LATENCY);
+	for (i = 0; i < ARRAY_SIZE(wr); i++) {
+		wr[i].wr_id = i;
+		wr[i].next = i + 1 < ARRAY_SIZE(wr) ? &wr[i + 1] : NULL;
+		wr[i].opcode = IBV_WR_SEND;
+	}
+	p->qp->refuse = ENOMEM;
+	p->qp->refuse_from = 35;
+	assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, wr, &bad), ENOMEM);
+	assert_ptr_equal(bad, &wr[35]);
+	assert_int_equal(wr[0].send_flags, 0);
+	assert_int_equal(p->qp->posted, 35);
+	p->qp->refuse = 0;
+	fake_run(p->qp, UINT32_MAX);
+	for (i = 0; i < 35; i++)
+		expect(p, i, IBV_WC_SUCCESS);
+	p->qp->doorbells = 0;
+	wr[7].next = NULL;
+	assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, wr, &bad), 0);
+	assert_int_equal(p->qp->doorbells, 1);
+	assert_int_equal(p->qp->posted, 43);
+}
+
+/* A provider that makes powers of two is not made to double what was asked for. */
+static void cq_sizes(void **state)
+{
+	static const struct {
+		int asked, made;
+	} cases[] = {
+		{ 1, 129 }, { 200, 255 }, { 900, 1023 }, { 991, 1023 }, { 992, 1120 },
+		{ 1023, 1151 }, { 1024, 1152 }, { 1100, 1228 },
+	};
+	struct fake_cq *cq;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		cq = make_cq(cases[i].asked);
+		assert_int_equal(cq->cq.cqe, cases[i].made);
+		riso_destroy_cq(ibv_cq_ex_to_cq(&cq->cq));
+	}
+}
+
 /* What went straight and completed leaves room. */
 static void latency_makes_room(void **state)
 {
@@ -3757,19 +3858,6 @@ static void helper_posts(void **state)
 	expect_none(p);
 }
 
-static void wait_posted(struct prog *p, uint32_t num)
-{
-	uint32_t posted = 0, i;
-
-	for (i = 0; i < 10000 && posted != num; i++) {
-		usleep(100);
-		pthread_mutex_lock(&fake.lock);
-		posted = p->qp->posted;
-		pthread_mutex_unlock(&fake.lock);
-	}
-	assert_int_equal(posted, num);
-}
-
 static void wait_ended(void)
 {
 	uint32_t i;
@@ -4361,6 +4449,10 @@ int main(int argc, char **argv)
 		TEST(latency_passes),
 		TEST(unlocked_polls),
 		TEST_EMPTY(wish_kept),
+		TEST(class_by_poll),
+		TEST(class_by_helper),
+		cmocka_unit_test_setup_teardown(sig_all_chain, setup_sig_all, teardown),
+		TEST(cq_sizes),
 		TEST(latency_makes_room),
 		TEST(turns),
 		TEST(not_ours),
