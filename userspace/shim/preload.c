@@ -19,7 +19,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static void *(*real_dlopen)(const char *name, int flags);
+/* For dlopen(), which is not written in C. */
+void *(*riso_real_dlopen)(const char *name, int flags);
+const char *riso_dlopen_name(const char *name);
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool filled;
 
@@ -155,18 +158,74 @@ static const char *own_path(void)
 	return dladdr(&riso_real, &info) ? info.dli_fname : NULL;
 }
 
-/* A tail call: the real one looks at who called it. */
-EXPORT void *dlopen(const char *name, int flags)
+/**
+ * riso_dlopen_name - what dlopen() is to open
+ * @name: what the program asks for
+ *
+ * Return: @name, or the shim itself in place of libibverbs; riso_real_dlopen is set.
+ */
+__attribute__((used)) const char *riso_dlopen_name(const char *name)
 {
 	const char *own;
 
-	if (!__atomic_load_n(&real_dlopen, __ATOMIC_RELAXED))
-		__atomic_store_n(&real_dlopen, dlsym(RTLD_NEXT, "dlopen"),
+	if (!__atomic_load_n(&riso_real_dlopen, __ATOMIC_RELAXED))
+		__atomic_store_n(&riso_real_dlopen, dlsym(RTLD_NEXT, "dlopen"),
 				 __ATOMIC_RELAXED);
-	if (is_verbs(name)) {
-		own = own_path();
-		if (own)
-			name = own;
-	}
-	return real_dlopen(name, flags);
+	own = is_verbs(name) ? own_path() : NULL;
+	return own ? own : name;
 }
+
+/*
+ * The real dlopen() searches where its caller would, and knows that by the address that
+ * it returns to. So ours leaves it the stack as it found it, and jumps there.
+ */
+#if defined(__x86_64__)
+__asm__(".pushsection .text\n"
+	".globl dlopen\n"
+	".type dlopen, @function\n"
+	"dlopen:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	push %rsi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call riso_dlopen_name\n"
+	"	pop %rsi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	mov %rax, %rdi\n"
+	"	jmp *riso_real_dlopen(%rip)\n"
+	"	.cfi_endproc\n"
+	".size dlopen, . - dlopen\n"
+	".popsection\n");
+#elif defined(__aarch64__)
+__asm__(".pushsection .text\n"
+	".globl dlopen\n"
+	".type dlopen, %function\n"
+	"dlopen:\n"
+	"	.cfi_startproc\n"
+	"	hint #34\n"
+	"	stp x29, x30, [sp, #-32]!\n"
+	"	.cfi_def_cfa_offset 32\n"
+	"	.cfi_offset 29, -32\n"
+	"	.cfi_offset 30, -24\n"
+	"	mov x29, sp\n"
+	"	str w1, [sp, #16]\n"
+	"	bl riso_dlopen_name\n"
+	"	ldr w1, [sp, #16]\n"
+	"	ldp x29, x30, [sp], #32\n"
+	"	.cfi_restore 30\n"
+	"	.cfi_restore 29\n"
+	"	.cfi_def_cfa_offset 0\n"
+	"	adrp x16, riso_real_dlopen\n"
+	"	ldr x16, [x16, #:lo12:riso_real_dlopen]\n"
+	"	br x16\n"
+	"	.cfi_endproc\n"
+	".size dlopen, . - dlopen\n"
+	".popsection\n");
+#else
+/* A tail call, if the compiler makes one of it */
+EXPORT void *dlopen(const char *name, int flags)
+{
+	name = riso_dlopen_name(name);
+	return riso_real_dlopen(name, flags);
+}
+#endif

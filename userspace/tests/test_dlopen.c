@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * dlopen() of a program with the verbs shim, which is built without any optimisation
+ * here: what only the program's own RUNPATH leads to is found, and who asks for
+ * libibverbs gets the shim.
+ *
+ * The program runs itself with the shim. The library that it looks for is in a directory
+ * that its RUNPATH names and no other path does.
+ */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void finds_by_runpath(void **state)
+{
+	void *handle = dlopen("probe_for_dlopen.so", RTLD_NOW);
+	int (*probe)(void);
+
+	(void)state;
+	if (!handle)
+		fail_msg("%s", dlerror());
+	probe = dlsym(handle, "probe_for_dlopen");
+	assert_non_null(probe);
+	assert_int_equal(probe(), 4711);
+	dlclose(handle);
+}
+
+static void keeps_errors_and_flags(void **state)
+{
+	(void)state;
+	assert_null(dlopen("there_is_no_such.so", RTLD_NOW));
+	assert_non_null(strstr(dlerror(), "there_is_no_such.so"));
+	/* It is not there yet. */
+	assert_null(dlopen("probe_for_dlopen.so", RTLD_NOW | RTLD_NOLOAD));
+	assert_non_null(dlopen(NULL, RTLD_NOW));
+}
+
+static void is_libibverbs(void **state)
+{
+	void *handle = dlopen("libibverbs.so.1", RTLD_NOW);
+	Dl_info info;
+	void *open;
+
+	(void)state;
+	assert_non_null(handle);
+	open = dlvsym(handle, "ibv_open_device", "IBVERBS_1.1");
+	assert_non_null(open);
+	assert_true(dladdr(open, &info));
+	assert_non_null(strstr(info.dli_fname, "shim_plain.so"));
+	/* What the shim does not have, and what only it has */
+	assert_non_null(dlvsym(handle, "ibv_query_port", "IBVERBS_1.1"));
+	assert_non_null(dlsym(handle, "rdma_isolate_set_class"));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_errors_and_flags),
+		cmocka_unit_test(finds_by_runpath),
+		cmocka_unit_test(is_libibverbs),
+	};
+	char shim[4096];
+	ssize_t len;
+
+	(void)argc;
+	if (!getenv("LD_PRELOAD")) {
+		len = readlink("/proc/self/exe", shim, sizeof(shim) - 32);
+		if (len < 0)
+			return 1;
+		shim[len] = 0;
+		strcpy(strrchr(shim, '/'), "/shim_plain.so");
+		setenv("LD_PRELOAD", shim, 1);
+		execv("/proc/self/exe", argv);
+		return 1;
+	}
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("dlopen", tests, NULL, NULL);
+}
