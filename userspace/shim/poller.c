@@ -130,6 +130,6 @@ void riso_pollers_forked(void)
 	LIST_INIT(&pollers.list);
 	if (riso_poller.known)
 		LIST_INSERT_HEAD(&pollers.list, &riso_poller, list);
-	if (!riso_poll_fence)
+	if (pollers.ready && !riso_poll_fence)
 		membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
