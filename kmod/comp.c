@@ -16,9 +16,9 @@
  * The reaper polls on behalf of a ULP that is busy with something else: a target
  * works on commands in the thread that polls, for up to a millisecond, and pacing
  * cannot wait for it. What belongs to the ULP goes to a soft list and is the first
- * thing that its next poll finds. The ULP needs no wake-up for that: the provider
- * raised its event when it made the completion, unless the CQ is quiet: then the
- * reaper wakes the ULP up.
+ * thing that its next poll finds. The provider raised its event when it made the
+ * completion. If the CQ is quiet it did not, and the reaper wakes the ULP up. If the ULP
+ * asks for an event later, riso_comp_notify() tells it of what is in the soft list.
  *
  * Locks: &riso_cq.poll_lock serialises the polls of one CQ and covers the soft
  * list and the zombies; it is held over the provider's poll_cq, with interrupts
@@ -422,6 +422,10 @@ static bool may_be_quiet(const struct riso_cq *c)
  * for nothing. The reaper polls the CQ at every tick anyway, so the provider is not
  * asked for an event, and the reaper calls the ULP when there is something for it.
  *
+ * In all other cases the provider is asked, because some ULPs ignore the answer. An
+ * adapter raises an event at once if its CQ is not empty. So if completions are in the
+ * soft list and the ULP did not ask to be told of them, it is called.
+ *
  * Context: any.
  * Return: more than 0 if the ULP asked to be told of, and has, completions that
  * it did not poll; else what the provider returned.
@@ -429,36 +433,43 @@ static bool may_be_quiet(const struct riso_cq *c)
 int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
 {
 	struct riso_dev *rd = c->rd;
-	bool quiet = false;
+	bool missed, quiet;
 	unsigned long irq;
-	int ret = 0;
+	int ret;
 
 	spin_lock_irqsave(&c->poll_lock, irq);
-	if (c->soft_head != c->soft_tail) {
-		ret = 1;
-	} else if (!c->quiet && (flags & IB_CQ_NEXT_COMP)) {
+	missed = c->soft_head != c->soft_tail;
+	if (!missed && !c->quiet && (flags & IB_CQ_NEXT_COMP)) {
 		spin_lock(&rd->lock);
 		c->quiet = may_be_quiet(c);
 		if (c->quiet)
 			list_add_tail(&c->quiet_list, &rd->quiet);
 		spin_unlock(&rd->lock);
 	}
-	quiet = c->quiet;
+	quiet = c->quiet && !missed;
 	spin_unlock_irqrestore(&c->poll_lock, irq);
 	if (quiet) {
 		riso_arb_run(rd);
 		return 0;
 	}
-	if (ret && (flags & IB_CQ_REPORT_MISSED_EVENTS))
-		return ret;
 	ret = rd->orig.req_notify_cq(c->cq, flags);
-	if (ret || !(flags & IB_CQ_REPORT_MISSED_EVENTS))
+	if (ret < 0)
 		return ret;
 	/* The reaper may have come before the provider was asked. */
 	spin_lock_irqsave(&c->poll_lock, irq);
-	ret = c->soft_head != c->soft_tail;
+	missed = c->soft_head != c->soft_tail;
+	if (missed && !c->dead && !(flags & IB_CQ_REPORT_MISSED_EVENTS))
+		queue_work(riso_wq, &c->wake);
 	spin_unlock_irqrestore(&c->poll_lock, irq);
-	return ret;
+	return missed && (flags & IB_CQ_REPORT_MISSED_EVENTS) ? 1 : ret;
+}
+
+static void wake_ulp(struct work_struct *work)
+{
+	struct riso_cq *c = container_of(work, struct riso_cq, wake);
+
+	if (c->cq->comp_handler)
+		c->cq->comp_handler(c->cq, c->cq->cq_context);
 }
 
 /* Leave events to the provider again; poll_lock held. True if some were missed. */
@@ -674,6 +685,7 @@ static struct riso_cq *add_cq(struct riso_dev *rd, struct ib_cq *cq, u32 room)
 	spin_lock_init(&c->poll_lock);
 	INIT_LIST_HEAD(&c->zombies);
 	INIT_LIST_HEAD(&c->quiet_list);
+	INIT_WORK(&c->wake, wake_ulp);
 	hash_add_rcu(rd->cqs, &c->hash, (unsigned long)cq);
 	return c;
 }
@@ -722,6 +734,7 @@ void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
 			make_loud(c);
 		bury_zombies(c);
 		spin_unlock_irq(&c->poll_lock);
+		cancel_work_sync(&c->wake);
 		call_rcu(&c->rcu, free_cq_rcu);
 	}
 	mutex_unlock(&rd->mutex);
@@ -841,6 +854,7 @@ void riso_comp_forget(struct riso_dev *rd)
 
 	hash_for_each_safe(rd->cqs, bkt, tmp, c, hash) {
 		hash_del_rcu(&c->hash);
+		cancel_work_sync(&c->wake);
 		bury_zombies(c);
 		call_rcu(&c->rcu, free_cq_rcu);
 	}

@@ -116,6 +116,7 @@ struct riso_slots {
  * @soft_tail: next to fill
  * @wc: room for the reaper
  * @zombies: tags of destroyed QPs whose CQEs may still be in the CQ
+ * @wake: calls the ULP for what is in @soft
  * @tagged: our tags may be in it; else it is polled around us
  * @rcu: frees it
  * @dead: the CQ is being destroyed, the reaper keeps off
@@ -141,6 +142,7 @@ struct riso_cq {
 	u32 soft_tail;
 	struct ib_wc *wc;
 	struct list_head zombies;
+	struct work_struct wake;
 	struct rcu_head rcu;
 };
 
