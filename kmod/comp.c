@@ -18,7 +18,8 @@
  * cannot wait for it. What belongs to the ULP goes to a soft list and is the first
  * thing that its next poll finds. The provider raised its event when it made the
  * completion. If the CQ is quiet it did not, and the reaper wakes the ULP up. If the ULP
- * asks for an event later, riso_comp_notify() tells it of what is in the soft list.
+ * asks for an event later, riso_comp_notify() tells it of what is in the soft list. The
+ * completions of a QP leave the soft list when the QP is destroyed or reset.
  *
  * Locks: &riso_cq.poll_lock serialises the polls of one CQ and covers the soft
  * list and the zombies; it is held over the provider's poll_cq, with interrupts
@@ -470,6 +471,45 @@ static void wake_ulp(struct work_struct *work)
 
 	if (c->cq->comp_handler)
 		c->cq->comp_handler(c->cq, c->cq->cq_context);
+}
+
+static void purge_soft(struct riso_cq *c, const struct ib_qp *qp)
+{
+	unsigned long flags;
+	u32 from, to;
+
+	spin_lock_irqsave(&c->poll_lock, flags);
+	to = c->soft_head;
+	for (from = to; from != c->soft_tail; from++)
+		if (c->soft[from % RISO_SOFT].qp != qp)
+			c->soft[to++ % RISO_SOFT] = c->soft[from % RISO_SOFT];
+	c->soft_tail = to;
+	spin_unlock_irqrestore(&c->poll_lock, flags);
+}
+
+/**
+ * riso_comp_purge - drop what nobody has polled of a QP that is gone
+ * @rd: the device
+ * @qp: the QP; the provider has destroyed or reset it
+ *
+ * Providers that take the completions of such a QP out of its CQs have not seen those
+ * that the reaper took before.
+ *
+ * Context: process.
+ */
+void riso_comp_purge(struct riso_dev *rd, const struct ib_qp *qp)
+{
+	struct ib_cq *cqs[] = { qp->send_cq, qp->recv_cq };
+	struct riso_cq *c;
+	size_t i;
+
+	rcu_read_lock();
+	for (i = 0; i < ARRAY_SIZE(cqs); i++) {
+		c = cqs[i] ? riso_comp_cq_find(rd, cqs[i]) : NULL;
+		if (c)
+			purge_soft(c, qp);
+	}
+	rcu_read_unlock();
 }
 
 /* Leave events to the provider again; poll_lock held. True if some were missed. */

@@ -193,6 +193,8 @@ static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 	ret = rd->orig.modify_qp(qp, attr, mask, udata);
 	if (f && !ret)
 		riso_flow_modified(f, attr, mask);
+	if (reset && !ret)
+		riso_comp_purge(rd, qp);
 	if (reset)
 		riso_flow_resume(f);
 	srcu_read_unlock(&hook_srcu, idx);
@@ -217,6 +219,8 @@ static int hook_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 		WRITE_ONCE(f->dying, false);
 		riso_flow_resume(f);
 	}
+	if (!ret)
+		riso_comp_purge(rd, qp);
 	srcu_read_unlock(&hook_srcu, idx);
 	return ret;
 }
