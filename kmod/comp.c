@@ -286,6 +286,8 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	if (f) {
 		if (s->tail == s->head)
 			riso_arb_idle(f);
+		/* A provider that was full may have room now. */
+		f->retry_ns = 0;
 		riso_arb_wake(f);
 	}
 	if (verdict == RISO_HIDE) {

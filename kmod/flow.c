@@ -556,6 +556,7 @@ static void reset(struct riso_flow *f)
 	f->told_refused = false;
 	WRITE_ONCE(f->error, IB_WC_SUCCESS);
 	f->retry_ns = 0;
+	f->retries = 0;
 	f->fail_ns = 0;
 	f->debt = false;
 	if (f->q.recs) {

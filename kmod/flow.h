@@ -81,7 +81,8 @@ enum riso_flow_mode {
  * @stale: what it has out does not stand in the NIC
  * @refuse: completes what the provider refuses
  * @retry_ns: provider was full: not before this
- * @fail_ns: since when the provider is full, or 0
+ * @retries: how often it was full since it took something, up to what counts
+ * @fail_ns: QP in error: since when the provider is full, or 0
  * @progress_ns: when it last posted
  * @q: what is held
  * @slots: its tags
@@ -162,6 +163,7 @@ struct riso_flow {
 	bool stale;
 	struct delayed_work refuse;
 	u64 retry_ns;
+	u32 retries;
 	u64 fail_ns;
 	u64 progress_ns;
 

@@ -28,9 +28,14 @@
 #include "queue.h"
 #include "trace.h"
 
-/* A provider that is full is asked again after this, for at most that. */
 enum {
+	/*
+	 * A provider that is full is tried again after 100 us, after each further refusal
+	 * twice as late, up to 6.4 ms: some print a line each time.
+	 */
 	RISO_RETRY_NS = 100 * NSEC_PER_USEC,
+	RISO_RETRY_DOUBLINGS = 6,
+	/* If a QP in error is full for 1 s, nothing completes there any more. */
 	RISO_REFUSE_NS = NSEC_PER_SEC,
 };
 
@@ -656,18 +661,23 @@ enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
 		pop_head(f);
 	q->cur = m->cur;
 	q->num = 0;
+	if (!err || taken)
+		f->retries = 0;
 	if (!err) {
 		f->fail_ns = 0;
 		return RISO_POSTED_ALL;
 	}
-	/* It may have waited for something else meanwhile. */
-	if (taken || !f->fail_ns || now > f->retry_ns + RISO_REFUSE_NS / 2)
-		f->fail_ns = now;
-	f->retry_ns = now + RISO_RETRY_NS;
-	if ((err == -ENOMEM || err == -EAGAIN || err == -ENOTCONN) &&
-	    now - f->fail_ns < RISO_REFUSE_NS) {
-		f->rd->stats[RISO_STAT_POST_RETRY]++;
-		return RISO_POSTED_RETRY;
+	if (err == -ENOMEM || err == -EAGAIN || err == -ENOTCONN) {
+		/* It may have waited for something else meanwhile. */
+		if (taken || !f->flush || !f->fail_ns ||
+		    now > f->retry_ns + RISO_REFUSE_NS / 2)
+			f->fail_ns = f->flush ? now : 0;
+		f->retry_ns = now + (RISO_RETRY_NS << f->retries);
+		f->retries = min_t(u32, f->retries + 1, RISO_RETRY_DOUBLINGS);
+		if (!f->flush || now - f->fail_ns < RISO_REFUSE_NS) {
+			f->rd->stats[RISO_STAT_POST_RETRY]++;
+			return RISO_POSTED_RETRY;
+		}
 	}
 	f->rd->stats[RISO_STAT_POST_REFUSED]++;
 	return RISO_POSTED_REFUSED;
