@@ -33,9 +33,8 @@ struct riso_dev *riso_hook_devs[RISO_MAX_DEVS];
 
 DEFINE_STATIC_SRCU(hook_srcu);
 
-/* How long a drain waits for what is held, as ib_drain_qp() callers wait. */
 enum {
-	RISO_DRAIN_MS = 5000,
+	/* How often a drain looks: its caller waits for completions, which take as long. */
 	RISO_DRAIN_POLL_MS = 20,
 };
 
@@ -225,9 +224,25 @@ static int hook_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 	return ret;
 }
 
+/* What is held goes at once, and if the provider refuses it, completes in its place. */
+static void flush(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+
+	spin_lock_irq(&rd->lock);
+	f->flush = true;
+	riso_arb_wake(f);
+	spin_unlock_irq(&rd->lock);
+	riso_arb_run(rd);
+}
+
 /*
- * Only providers with a drain of their own come here. It posts around us, so what
- * is held has to go out first.
+ * Only providers with a drain of their own come here. It posts around us, so all that
+ * is held has to go out first, however long it takes. It goes out, as in a QP in error
+ * nothing but room in the provider's queue is waited for, and that comes with its
+ * completions; one that has no room for a second although nothing completes is taken to
+ * refuse, and what is held completes here. For both the CQ has to be polled, and without
+ * that the provider's drain would not end either.
  */
 static void hook_drain_sq(struct ib_qp *qp)
 {
@@ -235,14 +250,12 @@ static void hook_drain_sq(struct ib_qp *qp)
 	struct riso_dev *rd = dev_of(qp->device);
 	struct riso_flow *f = flow_of(rd, qp);
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	int ms;
 
 	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
-		/* If the device is past it, what is held is refused, and so completes. */
+		/* A device that has failed may not do even that. */
 		ib_modify_qp(qp, &attr, IB_QP_STATE);
-		for (ms = 0; ms < RISO_DRAIN_MS; ms += RISO_DRAIN_POLL_MS) {
-			if (!riso_flow_held(f))
-				break;
+		flush(f);
+		while (riso_flow_held(f)) {
 			if (qp->send_cq->poll_ctx == IB_POLL_DIRECT)
 				ib_process_cq_direct(qp->send_cq, -1);
 			msleep(RISO_DRAIN_POLL_MS);

@@ -410,8 +410,9 @@ bool riso_queue_ready(struct riso_flow *f, u64 now)
 		return false;
 	while (riso_queue_len(q) && rec_at(q, q->head)->dead)
 		pop_head(f);
-	if (!riso_queue_len(q) || f->state < IB_QPS_RTS ||
-	    f->state == IB_QPS_SQD || now < f->retry_ns)
+	if (!riso_queue_len(q) || now < f->retry_ns)
+		return false;
+	if (!f->flush && (f->state < IB_QPS_RTS || f->state == IB_QPS_SQD))
 		return false;
 	return fits(f, rec_at(q, q->head));
 }
