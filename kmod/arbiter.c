@@ -49,7 +49,7 @@
  *
  * All state is under &riso_dev.lock, which is never held over a post: the flow is
  * marked as posting, the lock dropped, and whoever comes meanwhile takes another
- * flow or leaves.
+ * flow or leaves. Who posts is not preempted.
  */
 
 #include <linux/hrtimer.h>
@@ -1110,6 +1110,23 @@ static void arm(struct riso_dev *rd, u64 now)
 	hrtimer_start(&rd->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_PINNED);
 }
 
+/*
+ * While one CPU posts for a flow, no other can. If the scheduler took the CPU from the one
+ * that posts, the flow would wait for as long as whatever runs instead. So it keeps its
+ * CPU. On PREEMPT_RT it cannot, as the provider's locks sleep.
+ */
+static void keep_cpu(void)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_disable();
+}
+
+static void release_cpu(void)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_enable();
+}
+
 /**
  * riso_arb_run - post what may be posted now
  * @rd: the device
@@ -1149,12 +1166,14 @@ void riso_arb_run(struct riso_dev *rd)
 		charge(rd, &t, wire, now);
 		f->posting = true;
 		riso_pressure_serve(&f->group->pressure, true, now);
+		keep_cpu();
 		spin_unlock_irqrestore(&rd->lock, flags);
 
 		bad_wr = wr;
 		err = rd->orig.post_send(f->qp, wr, &bad_wr);
 
 		spin_lock_irqsave(&rd->lock, flags);
+		release_cpu();
 		now = ktime_get_ns();
 		how = riso_queue_posted(f, err, bad_wr, now);
 		f->posting = false;
