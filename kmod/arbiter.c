@@ -39,8 +39,8 @@
  * taken, rather than in the device.
  *
  * What cannot wait goes at once and is charged all the same, as debt: flows in
- * error or draining, and a small message of a sparse group, one that had nothing
- * held and has posted less than a chunk lately.
+ * error or draining, and what a sparse group posts, one that had nothing held: a chunk
+ * in each slice, in one chain or many, and a reply behind it.
  *
  * One timer per device is armed while something is held, for the clock or to look
  * for completions that the ULP has not polled (see comp.c). It runs in hard
@@ -94,6 +94,8 @@ enum {
 	RISO_DEBT_PART = 16,
 	/* Processes whose pages one look at a full window reads again. */
 	RISO_USER_VISITS = 8,
+	/* A reply of a storage protocol: NVMe 16 bytes, iSER 76, SRP and NFS up to this. */
+	RISO_REPLY_BYTES = 256,
 	/* READ chunks never grow beyond this. */
 	RISO_READ_CHUNK_MAX = 1024 * 1024,
 	/* How long a measurement of path or device holds, and of the latter's rate. */
@@ -397,7 +399,8 @@ void riso_arb_wake(struct riso_flow *f)
 		return;
 	}
 	dir = riso_queue_dir(f);
-	if (f->flush || f->mode == RISO_FLOW_DRAIN || f->debt) {
+	if (f->flush || f->mode == RISO_FLOW_DRAIN || f->debt ||
+	    riso_queue_is_sparse(&f->q)) {
 		where = RISO_PLACE_URGENT;
 	} else if (!flow_fits(f, dir, riso_queue_next(f, chunk_of(f, dir)))) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
@@ -959,7 +962,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		return false;
 	t->f = list_first_entry(&gd->flows, struct riso_flow, arb);
 	t->dir = dir;
-	t->qt = (struct riso_quantum){ .bytes = U64_MAX };
+	t->qt = (struct riso_quantum){ .bytes = U64_MAX, .end = U64_MAX };
 	if (shaped(rd)) {
 		if (a->next > now + tick(rd))
 			clock = a->next - tick(rd) / 2;
@@ -1016,11 +1019,13 @@ static bool pick(struct riso_dev *rd, u64 now, struct turn *t)
 	f = list_first_entry_or_null(&rd->urgent, struct riso_flow, arb);
 	if (f) {
 		bool whole = f->flush || f->mode == RISO_FLOW_DRAIN;
+		bool sparse = !whole && riso_queue_is_sparse(&f->q);
 
 		t->f = f;
 		t->dir = riso_queue_dir(f);
 		t->qt.chunk = whole ? 0 : chunk_of(f, t->dir);
-		t->qt.bytes = whole ? U64_MAX : 0;
+		t->qt.bytes = whole || sparse ? U64_MAX : 0;
+		t->qt.end = sparse ? f->q.sparse_end : U64_MAX;
 		t->qt.debt = true;
 		rd->stats[RISO_STAT_DEBT_POSTED]++;
 		return true;
@@ -1222,25 +1227,38 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/**
- * riso_arb_sparse - may a flow's new work request go at once, as debt?
- * @f: a flow that had nothing held
- * @now: time, ns
- *
- * Context: under &riso_dev.lock.
- * Return: true if its group has nothing held and has posted less than a chunk in
- * the present slice, and the work request is at most a chunk.
- */
-bool riso_arb_sparse(struct riso_flow *f, u64 now)
+/* Would the group have posted at most a chunk in this slice, and a reply, with @wire? */
+static bool is_sparse(const struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now)
 {
-	const struct riso_dev *rd = f->rd;
-	enum riso_dir dir = riso_queue_dir(f);
 	const struct riso_group_dir *gd = &f->group->dir[dir];
 	u64 spent = now - gd->slice_ns > RISO_SLICE_NS ? 0 : gd->slice_bytes;
 
-	return shaped(rd) && list_empty(&f->group->dir[RISO_TX].flows) &&
-	       list_empty(&f->group->dir[RISO_RX].flows) &&
-	       spent + riso_queue_next(f, 0) <= chunk_wire(rd);
+	return !wire || spent + wire <= chunk_wire(f->rd) +
+					riso_piece_wire(RISO_REPLY_BYTES, f->mtu);
+}
+
+/**
+ * riso_arb_sparse - may a flow's new chain of work requests go at once, as debt?
+ * @f: a flow that had nothing held
+ * @now: time, ns
+ *
+ * The whole chain goes or none of it: a target posts the data that were read and its
+ * reply in one, and the initiator waits for the reply.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if the group has nothing held and posts, with the chain, at most a chunk
+ * and a reply in the present slice.
+ */
+bool riso_arb_sparse(struct riso_flow *f, u64 now)
+{
+	u64 wire[RISO_DIRS];
+
+	if (!shaped(f->rd) || !list_empty(&f->group->dir[RISO_TX].flows) ||
+	    !list_empty(&f->group->dir[RISO_RX].flows))
+		return false;
+	riso_queue_sum(f, wire);
+	return is_sparse(f, RISO_TX, wire[RISO_TX], now) &&
+	       is_sparse(f, RISO_RX, wire[RISO_RX], now);
 }
 
 /**

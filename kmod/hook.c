@@ -79,7 +79,7 @@ static noinline int post_managed(struct riso_flow *f,
 		if (f->refused)
 			queue_delayed_work(riso_wq, &f->refuse, 0);
 		else if (first && riso_arb_sparse(f, now))
-			f->debt = true;
+			f->q.sparse_end = f->q.tail;
 		riso_arb_wake(f);
 	}
 	spin_unlock_irqrestore(&rd->lock, flags);

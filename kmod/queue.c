@@ -132,6 +132,7 @@ int riso_queue_alloc(struct riso_flow *f)
 	q->tail = 0;
 	q->num = 0;
 	q->seq = 0;
+	q->sparse_end = 0;
 	memset(&q->cur, 0, sizeof(q->cur));
 	return 0;
 }
@@ -317,6 +318,11 @@ static u32 piece_wire(const struct riso_flow *f, u32 len)
 	return riso_piece_wire(len, f->mtu);
 }
 
+static enum riso_dir rec_dir(const struct riso_rec *rec)
+{
+	return riso_wr_is_read(rec->wr.opcode) ? RISO_RX : RISO_TX;
+}
+
 /**
  * riso_queue_next - wire bytes of what goes out next
  * @f: a flow with something held
@@ -332,6 +338,24 @@ u32 riso_queue_next(const struct riso_flow *f, u32 chunk)
 }
 
 /**
+ * riso_queue_sum - wire bytes of all that is held
+ * @f: the flow, with nothing cut
+ * @wire: filled in, by direction
+ */
+void riso_queue_sum(const struct riso_flow *f, u64 *wire)
+{
+	const struct riso_queue *q = &f->q;
+	u64 pos;
+
+	memset(wire, 0, RISO_DIRS * sizeof(*wire));
+	for (pos = q->head; pos != q->tail; pos++) {
+		const struct riso_rec *rec = rec_at(q, pos);
+
+		wire[rec_dir(rec)] += piece_wire(f, rec->len);
+	}
+}
+
+/**
  * riso_queue_since - since when something is held
  * @f: a flow with something held
  *
@@ -340,11 +364,6 @@ u32 riso_queue_next(const struct riso_flow *f, u32 chunk)
 u64 riso_queue_since(const struct riso_flow *f)
 {
 	return rec_at(&f->q, f->q.head)->queued_ns;
-}
-
-static enum riso_dir rec_dir(const struct riso_rec *rec)
-{
-	return riso_wr_is_read(rec->wr.opcode) ? RISO_RX : RISO_TX;
 }
 
 /**
@@ -523,11 +542,12 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 	enum riso_dir dir = riso_queue_dir(f);
 	struct ib_send_wr *first = NULL;
 	struct piece p = {};
+	u64 end = min(q->tail, qt->end);
 	u64 head = q->head;
 	u64 seq = q->seq;
 
 	*wire = 0;
-	for (q->num = 0; q->num < RISO_BATCH && head != q->tail; q->num++) {
+	for (q->num = 0; q->num < RISO_BATCH && head < end; q->num++) {
 		struct riso_rec *rec = rec_at(q, head);
 		struct ib_send_wr *wr;
 		bool whole;

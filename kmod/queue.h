@@ -32,6 +32,7 @@ enum { RISO_BATCH = 8 };
  * @tail: where the next record goes
  * @cur: how far the record at @head is cut
  * @seq: number of the record at @head, counts all work requests of the flow
+ * @sparse_end: records before this one go at once, by the rule of sparse groups
  */
 struct riso_queue {
 	void *recs;
@@ -55,6 +56,7 @@ struct riso_queue {
 	u64 tail;
 	struct riso_cursor cur;
 	u64 seq;
+	u64 sparse_end;
 };
 
 static inline u32 riso_queue_len(const struct riso_queue *q)
@@ -62,15 +64,22 @@ static inline u32 riso_queue_len(const struct riso_queue *q)
 	return q->tail - q->head;
 }
 
+static inline bool riso_queue_is_sparse(const struct riso_queue *q)
+{
+	return q->head < q->sparse_end;
+}
+
 /**
  * struct riso_quantum - what the arbiter lets a flow post
  * @chunk: size to cut to, 0 is off
  * @bytes: wire bytes that may go out; one work request may exceed it
+ * @end: record that may not, nor any behind it
  * @debt: nothing is measured, all goes
  */
 struct riso_quantum {
 	u32 chunk;
 	u64 bytes;
+	u64 end;
 	bool debt;
 };
 
@@ -101,6 +110,7 @@ int riso_queue_alloc(struct riso_flow *f);
 void riso_queue_free(struct riso_flow *f);
 int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now);
 u32 riso_queue_next(const struct riso_flow *f, u32 chunk);
+void riso_queue_sum(const struct riso_flow *f, u64 *wire);
 u64 riso_queue_since(const struct riso_flow *f);
 u32 riso_queue_fetches(const struct riso_flow *f);
 enum riso_dir riso_queue_dir(const struct riso_flow *f);
