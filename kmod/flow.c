@@ -877,7 +877,7 @@ void riso_flow_group_put(struct riso_user *u)
 
 /**
  * riso_flow_surrender - a flow posts what is not known here
- * @f: the flow, with nothing held
+ * @f: the flow; what it holds, and posts until that is gone, still goes in order
  *
  * Context: under &riso_dev.lock.
  */

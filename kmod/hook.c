@@ -49,6 +49,14 @@ static struct riso_dev *dev_of(const struct ib_device *ibdev)
 	return READ_ONCE(*place_of(ibdev->index));
 }
 
+/* May the provider have what a flow posts at once? Under &riso_dev.lock. */
+static bool may_pass(const struct riso_flow *f)
+{
+	/* The provider knows best what to say about a QP that cannot send yet. */
+	return f->mode == RISO_FLOW_PASS || f->state < IB_QPS_RTS ||
+	       (f->mode == RISO_FLOW_DRAIN && !riso_queue_len(&f->q) && !f->posting);
+}
+
 /* The work requests of a managed flow: queue them, or say 1 to pass them on. */
 static noinline int post_managed(struct riso_flow *f,
 				 const struct ib_send_wr *wr,
@@ -56,25 +64,24 @@ static noinline int post_managed(struct riso_flow *f,
 {
 	struct riso_dev *rd = f->rd;
 	unsigned long flags;
-	bool first;
+	bool pass, first;
+	int err = 0;
 	u64 now;
-	int err;
 
 	spin_lock_irqsave(&rd->lock, flags);
+	pass = may_pass(f);
+	if (!pass && f->mode == RISO_FLOW_MANAGED && !riso_queue_knows(wr)) {
+		/* Behind what is held it has to wait all the same. */
+		riso_flow_surrender(f);
+		pass = may_pass(f);
+	}
+	if (pass) {
+		spin_unlock_irqrestore(&rd->lock, flags);
+		return 1;
+	}
 	now = ktime_get_ns();
 	first = !riso_queue_len(&f->q);
-	/* The provider knows best what to say about a QP that cannot send yet. */
-	if (f->mode == RISO_FLOW_PASS || f->state < IB_QPS_RTS ||
-	    (f->mode == RISO_FLOW_DRAIN && first && !f->posting)) {
-		spin_unlock_irqrestore(&rd->lock, flags);
-		return 1;
-	}
 	err = riso_queue_add(f, wr, now);
-	if (err == -EOPNOTSUPP && first && !f->posting) {
-		riso_flow_surrender(f);
-		spin_unlock_irqrestore(&rd->lock, flags);
-		return 1;
-	}
 	if (!err) {
 		if (f->refused)
 			queue_delayed_work(riso_wq, &f->refuse, 0);

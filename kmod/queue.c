@@ -22,6 +22,7 @@
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "dev.h"
 #include "flow.h"
@@ -45,6 +46,7 @@ enum {
  * @rdma: its container for RDMA_WRITE and RDMA_READ
  * @atomic: its container for atomics
  * @reg: its container for REG_MR
+ * @container: as large as that of any opcode
  * @wr_id: the ULP's own
  * @queued_ns: when the ULP posted it
  * @send_flags: the ULP's own
@@ -58,6 +60,12 @@ struct riso_rec {
 		struct ib_rdma_wr rdma;
 		struct ib_atomic_wr atomic;
 		struct ib_reg_wr reg;
+		union riso_container {
+			struct ib_rdma_wr rdma;
+			struct ib_atomic_wr atomic;
+			struct ib_ud_wr ud;
+			struct ib_reg_wr reg;
+		} container;
 	};
 	u64 wr_id;
 	u64 queued_ns;
@@ -151,28 +159,37 @@ void riso_queue_free(struct riso_flow *f)
 	f->q.scratch = NULL;
 }
 
-static size_t container_size(enum ib_wr_opcode opcode)
+/* What a work request of an opcode is part of. */
+enum container {
+	RISO_IN_UNKNOWN,
+	RISO_IN_SEND,
+	RISO_IN_RDMA,
+	RISO_IN_ATOMIC,
+	RISO_IN_REG,
+};
+
+static enum container container_of_opcode(enum ib_wr_opcode opcode)
 {
 	switch (opcode) {
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:
 	case IB_WR_RDMA_READ_WITH_INV:
-		return sizeof(struct ib_rdma_wr);
+		return RISO_IN_RDMA;
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
 	case IB_WR_SEND_WITH_INV:
 	case IB_WR_LOCAL_INV:
-		return sizeof(struct ib_send_wr);
+		return RISO_IN_SEND;
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
 	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
-		return sizeof(struct ib_atomic_wr);
+		return RISO_IN_ATOMIC;
 	case IB_WR_REG_MR:
-		return sizeof(struct ib_reg_wr);
+		return RISO_IN_REG;
 	default:
-		return 0;
+		return RISO_IN_UNKNOWN;
 	}
 }
 
@@ -180,7 +197,21 @@ static size_t container_size(enum ib_wr_opcode opcode)
 static bool is_fetch(enum ib_wr_opcode opcode)
 {
 	return riso_wr_is_read(opcode) ||
-	       container_size(opcode) == sizeof(struct ib_atomic_wr);
+	       container_of_opcode(opcode) == RISO_IN_ATOMIC;
+}
+
+/**
+ * riso_queue_knows - is each opcode of a chain known here?
+ * @wr: first of the chain
+ *
+ * Return: false if one may have a container or an effect that is not.
+ */
+bool riso_queue_knows(const struct ib_send_wr *wr)
+{
+	for (; wr; wr = wr->next)
+		if (container_of_opcode(wr->opcode) == RISO_IN_UNKNOWN)
+			return false;
+	return true;
 }
 
 static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
@@ -188,8 +219,6 @@ static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
 	u64 len = 0;
 	int i;
 
-	if (!container_size(wr->opcode))
-		return -EOPNOTSUPP;
 	if (!riso_wr_has_data(wr->opcode))
 		return 0;
 	if (wr->num_sge < 0 || wr->num_sge > f->max_sge)
@@ -203,23 +232,38 @@ static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
 	return 0;
 }
 
+/*
+ * Of an unknown opcode as much is copied as the largest container has. What lies behind
+ * a smaller one is not looked at by the provider either, and may not even be memory.
+ */
+static void copy_container(struct riso_rec *rec, const struct ib_send_wr *wr)
+{
+	switch (container_of_opcode(wr->opcode)) {
+	case RISO_IN_SEND:
+		rec->wr = *wr;
+		break;
+	case RISO_IN_RDMA:
+		rec->rdma = *rdma_wr(wr);
+		break;
+	case RISO_IN_ATOMIC:
+		rec->atomic = *atomic_wr(wr);
+		break;
+	case RISO_IN_REG:
+		rec->reg = *reg_wr(wr);
+		break;
+	case RISO_IN_UNKNOWN:
+		if (copy_from_kernel_nofault(&rec->container, wr,
+					     sizeof(rec->container)))
+			rec->wr = *wr;
+		break;
+	}
+}
+
 static void copy_wr(struct riso_rec *rec, const struct ib_send_wr *wr, u64 now)
 {
 	int i;
 
-	switch (container_size(wr->opcode)) {
-	case sizeof(struct ib_rdma_wr):
-		rec->rdma = *rdma_wr(wr);
-		break;
-	case sizeof(struct ib_atomic_wr):
-		rec->atomic = *atomic_wr(wr);
-		break;
-	default:
-		if (wr->opcode == IB_WR_REG_MR)
-			rec->reg = *reg_wr(wr);
-		else
-			rec->wr = *wr;
-	}
+	copy_container(rec, wr);
 	rec->wr.next = NULL;
 	rec->wr_id = wr->wr_id;
 	rec->send_flags = wr->send_flags;
@@ -261,8 +305,7 @@ static void copy_wr(struct riso_rec *rec, const struct ib_send_wr *wr, u64 now)
  * All or nothing.
  *
  * Return: 0; -ENOMEM when the ULP has posted more than it may; -EINVAL for a
- * work request that no provider would take; -EOPNOTSUPP for an opcode that is
- * not known here.
+ * work request that no provider would take.
  */
 int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 {

@@ -108,6 +108,7 @@ static inline bool riso_wr_has_data(enum ib_wr_opcode opcode)
 u64 riso_queue_size(const struct riso_flow *f);
 int riso_queue_alloc(struct riso_flow *f);
 void riso_queue_free(struct riso_flow *f);
+bool riso_queue_knows(const struct ib_send_wr *wr);
 int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now);
 u32 riso_queue_next(const struct riso_flow *f, u32 chunk);
 void riso_queue_sum(const struct riso_flow *f, u64 *wire);
