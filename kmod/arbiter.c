@@ -348,6 +348,12 @@ void riso_arb_remove(struct riso_flow *f)
 	leave_line(&f->rd->arb[f->arb_dir], &f->group->dir[f->arb_dir]);
 }
 
+/* Does it post at once, and nothing is cut? */
+static bool goes_whole(const struct riso_flow *f)
+{
+	return f->flush || f->ending || f->mode == RISO_FLOW_DRAIN;
+}
+
 static void place(struct riso_flow *f, enum riso_place place)
 {
 	struct riso_dev *rd = f->rd;
@@ -399,8 +405,7 @@ void riso_arb_wake(struct riso_flow *f)
 		return;
 	}
 	dir = riso_queue_dir(f);
-	if (f->flush || f->mode == RISO_FLOW_DRAIN || f->debt ||
-	    riso_queue_is_sparse(&f->q)) {
+	if (goes_whole(f) || f->debt || riso_queue_is_sparse(&f->q)) {
 		where = RISO_PLACE_URGENT;
 	} else if (!flow_fits(f, dir, riso_queue_next(f, chunk_of(f, dir)))) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
@@ -1018,7 +1023,7 @@ static bool pick(struct riso_dev *rd, u64 now, struct turn *t)
 
 	f = list_first_entry_or_null(&rd->urgent, struct riso_flow, arb);
 	if (f) {
-		bool whole = f->flush || f->mode == RISO_FLOW_DRAIN;
+		bool whole = goes_whole(f);
 		bool sparse = !whole && riso_queue_is_sparse(&f->q);
 
 		t->f = f;
@@ -1049,8 +1054,8 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	struct riso_group_dir *gd = &f->group->dir[t->dir];
 	u32 ops = f->q.num;
 
-	/* What is only flushed takes no time of the device. */
-	if (!f->flush) {
+	/* What is only flushed, or soon will be, takes no time of the device. */
+	if (!f->flush && !f->ending) {
 		move_clock(rd, t->dir,
 			   cost_of(rd, wire, ops, riso_arb_pace(rd, t->dir)), now);
 		charge_group(rd, t->dir, f->group, wire, ops, t->qt.debt, now);
@@ -1280,7 +1285,7 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 	if (!wire)
 		return;
 	sub_inflight(f, dir, wire);
-	if (f->flush)
+	if (f->flush || f->ending)
 		return;
 	if (shaped(rd))
 		a->next -= min(a->next, cost_of(rd, wire, ops,

@@ -146,6 +146,11 @@ struct riso_cq {
 	struct rcu_head rcu;
 };
 
+static inline bool riso_comp_has_slot(const struct riso_slots *s)
+{
+	return s->head - s->tail < s->num;
+}
+
 void riso_comp_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra);
 void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq);
 struct riso_cq *riso_comp_cq_find(struct riso_dev *rd, const struct ib_cq *cq);

@@ -74,6 +74,7 @@ enum riso_flow_mode {
  * @posting: one CPU is posting for this flow
  * @paused: nobody may begin to
  * @flush: QP in error: post at once, do not cut
+ * @ending: QP is about to end: what is held goes to the provider before, as it is
  * @refused: provider takes no more: complete here
  * @told_refused: and has said so once
  * @error: of the first work request that failed since creation or RESET
@@ -156,6 +157,7 @@ struct riso_flow {
 	bool posting;
 	bool paused;
 	bool flush;
+	bool ending;
 	bool refused;
 	bool told_refused;
 	enum ib_wc_status error;

@@ -36,6 +36,13 @@ DEFINE_STATIC_SRCU(hook_srcu);
 enum {
 	/* How often a drain looks: its caller waits for completions, which take as long. */
 	RISO_DRAIN_POLL_MS = 20,
+	/*
+	 * How often to look whether what is held has been handed over: about as long as a
+	 * chunk takes. And for how long to go on although nothing was: a path that is alive
+	 * delivers much sooner.
+	 */
+	RISO_HAND_OVER_US = 50,
+	RISO_HAND_OVER_MS = 1000,
 };
 
 /* The RDMA core counts all that have ever been there. */
@@ -184,6 +191,41 @@ static struct riso_flow *flow_of(struct riso_dev *rd, const struct ib_qp *qp)
 	return f;
 }
 
+/*
+ * What post_send has accepted goes to the provider while the QP can still send it: a ULP
+ * that says good-bye to its peer and ends the QP expects it to have been sent. Nothing is
+ * waited for but room in the provider's queue. If nothing of that comes for so long, the
+ * path is dead.
+ */
+static void hand_over(struct riso_flow *f)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(RISO_HAND_OVER_MS);
+	struct riso_dev *rd = f->rd;
+	u64 was = U64_MAX;
+	bool done;
+
+	if (READ_ONCE(f->mode) == RISO_FLOW_PASS)
+		return;
+	for (;;) {
+		spin_lock_irq(&rd->lock);
+		done = !f->q.recs || !riso_queue_len(&f->q) || f->flush ||
+		       f->refused || f->state != IB_QPS_RTS;
+		if (!done && was != f->q.head) {
+			was = f->q.head;
+			end = jiffies + msecs_to_jiffies(RISO_HAND_OVER_MS);
+		}
+		f->ending = !done && time_before(jiffies, end);
+		riso_arb_wake(f);
+		done = !f->ending;
+		spin_unlock_irq(&rd->lock);
+		if (done)
+			return;
+		riso_arb_run(rd);
+		if (riso_flow_held(f))
+			usleep_range(RISO_HAND_OVER_US, 2 * RISO_HAND_OVER_US);
+	}
+}
+
 static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			  struct ib_udata *udata)
 {
@@ -194,6 +236,8 @@ static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 		     attr->qp_state == IB_QPS_RESET;
 	int ret;
 
+	if (f && (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_ERR)
+		hand_over(f);
 	if (reset)
 		riso_flow_pause(f);
 	ret = rd->orig.modify_qp(qp, attr, mask, udata);
@@ -215,6 +259,7 @@ static int hook_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 	int ret;
 
 	if (f) {
+		hand_over(f);
 		riso_flow_pause(f);
 		WRITE_ONCE(f->dying, true);
 	}

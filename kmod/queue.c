@@ -434,14 +434,27 @@ u32 riso_queue_fetches(const struct riso_flow *f)
 	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
 }
 
-/* May this record take a slot and a send queue entry now? */
-static bool fits(const struct riso_flow *f, const struct riso_rec *rec)
+/*
+ * May this record, cut up to @done, take a slot and a send queue entry now?
+ *
+ * When its QP ends, a work request goes as the ULP posted it, without a slot if there is
+ * none; only the rest of one that was cut must have one. What went without one counts as
+ * in use until a slot behind it is retired, so if no slot is out, the provider knows better
+ * whether it is full. In a QP in error nothing is fetched.
+ */
+static bool fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done)
 {
 	const struct riso_slots *s = f->slots;
+	bool room = riso_comp_has_slot(s);
 
-	if (s->head - s->tail >= s->num || s->sq_used >= f->sq_depth)
+	if (s->sq_used >= f->sq_depth && s->head != s->tail)
 		return false;
-	return !is_fetch(rec->wr.opcode) || s->rd_out < riso_queue_fetches(f);
+	if (f->flush)
+		return room;
+	if (f->ending)
+		return room || !done;
+	return room && (!is_fetch(rec->wr.opcode) ||
+			s->rd_out < riso_queue_fetches(f));
 }
 
 static void pop_head(struct riso_flow *f)
@@ -476,7 +489,7 @@ bool riso_queue_ready(struct riso_flow *f, u64 now)
 		return false;
 	if (!f->flush && (f->state < IB_QPS_RTS || f->state == IB_QPS_SQD))
 		return false;
-	return fits(f, rec_at(q, q->head));
+	return fits(f, rec_at(q, q->head), q->cur.done);
 }
 
 static void save_mark(struct riso_flow *f, struct riso_mark *m, u64 head,
@@ -568,8 +581,9 @@ static struct ib_send_wr *make_chunk(struct riso_flow *f, u32 n,
  *
  * The batch belongs to one direction. All its chunks are tagged; its last work
  * request is tagged and signaled, so that what was posted is always found out
- * about. An unsignaled whole work request in front of that goes out as it is:
- * should it fail, its completion is the ULP's own already.
+ * about, except when the QP ends and there are no more tags. An unsignaled whole work
+ * request in front of that goes out as it is: should it fail, its completion is the
+ * ULP's own already.
  *
  * Return: the chain, to be given to the provider without the lock while
  * &riso_flow.posting is set and then to riso_queue_posted(); NULL when nothing
@@ -599,7 +613,7 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 
 		len = piece_len(rec, cur.done, qt->chunk);
 		cost = piece_wire(f, len);
-		if (rec->dead || rec_dir(rec) != dir || !fits(f, rec) ||
+		if (rec->dead || rec_dir(rec) != dir || !fits(f, rec, cur.done) ||
 		    (q->num && (u64)*wire + cost > min_t(u64, qt->bytes, U32_MAX)))
 			break;
 		save_mark(f, &q->mark[q->num], head, seq, &cur);
@@ -632,8 +646,9 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 		s->sq_used++;
 		if (is_fetch(rec->wr.opcode))
 			s->rd_out++;
-		if (!whole || is_fetch(rec->wr.opcode) ||
-		    (wr->send_flags & IB_SEND_SIGNALED))
+		if (riso_comp_has_slot(s) &&
+		    (!whole || is_fetch(rec->wr.opcode) ||
+		     (wr->send_flags & IB_SEND_SIGNALED)))
 			tag_piece(f, &p, now);
 		if (p.last) {
 			head++;
@@ -643,11 +658,13 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 	}
 	if (!first)
 		return NULL;
-	if (!p.tagged)
+	if (!p.tagged && riso_comp_has_slot(s))
 		tag_piece(f, &p, now);
-	p.wr->send_flags |= IB_SEND_SIGNALED;
-	container_of(p.wr->wr_cqe, struct riso_slot, cqe)->flags |=
-		RISO_SLOT_SIGNALED;
+	if (p.tagged) {
+		p.wr->send_flags |= IB_SEND_SIGNALED;
+		container_of(p.wr->wr_cqe, struct riso_slot, cqe)->flags |=
+			RISO_SLOT_SIGNALED;
+	}
 	save_mark(f, &q->mark[q->num], head, seq, &cur);
 	return first;
 }
