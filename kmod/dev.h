@@ -13,6 +13,7 @@
 #include <linux/ratelimit_types.h>
 #include <linux/percpu.h>
 #include <linux/spinlock.h>
+#include <linux/srcu.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -141,6 +142,7 @@ struct riso_change {
  * struct riso_dev - an ib_device as this module sees it
  * @ibdev: the device
  * @orig: its operations as they were before any hook
+ * @srcu: hooks that sleep
  * @observed: counters and histograms of observe mode
  * @observing: posts are counted, under @control
  * @timing: completions are looked at for it, likewise
@@ -201,6 +203,7 @@ struct riso_dev {
 	/* read on every post and poll, written when hooks come and go */
 	struct ib_device *ibdev;
 	struct ib_device_ops orig;
+	struct srcu_struct srcu;
 	struct riso_observed __percpu *observed;
 	bool observing;
 	bool timing;

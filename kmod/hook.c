@@ -7,8 +7,8 @@
  * with one store, and what it led to may still run, or be about to run, until every
  * RCU reader is through (interrupts, softirqs) and every task that was preempted
  * between loading the pointer and returning has slept or left (Tasks RCU; Debian's
- * kernels are preemptible). Hooks that sleep are under SRCU as well, since a task
- * that sleeps in one is quiescent for Tasks RCU.
+ * kernels are preemptible). Hooks that sleep are under SRCU of the device as well, since
+ * a task that sleeps in one is quiescent for Tasks RCU.
  *
  * From load on, creation, changes and destruction of QPs and CQs are hooked, to
  * register them. Posting and polling are hooked while a device is observed or
@@ -30,8 +30,6 @@
 #include "observe.h"
 
 struct riso_dev *riso_hook_devs[RISO_MAX_DEVS];
-
-DEFINE_STATIC_SRCU(hook_srcu);
 
 enum {
 	/* How often a drain looks: its caller waits for completions, which take as long. */
@@ -169,14 +167,14 @@ static int hook_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 static int hook_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *attr,
 			  struct ib_udata *udata)
 {
-	int idx = srcu_read_lock(&hook_srcu);
 	struct riso_dev *rd = dev_of(qp->device);
+	int idx = srcu_read_lock(&rd->srcu);
 	int ret;
 
 	ret = rd->orig.create_qp(qp, attr, udata);
 	if (!ret)
 		riso_flow_create(rd, qp, attr, udata || qp->uobject);
-	srcu_read_unlock(&hook_srcu, idx);
+	srcu_read_unlock(&rd->srcu, idx);
 	return ret;
 }
 
@@ -229,8 +227,8 @@ static void hand_over(struct riso_flow *f)
 static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			  struct ib_udata *udata)
 {
-	int idx = srcu_read_lock(&hook_srcu);
 	struct riso_dev *rd = dev_of(qp->device);
+	int idx = srcu_read_lock(&rd->srcu);
 	struct riso_flow *f = flow_of(rd, qp);
 	bool reset = f && (mask & IB_QP_STATE) &&
 		     attr->qp_state == IB_QPS_RESET;
@@ -247,14 +245,14 @@ static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 		riso_comp_purge(rd, qp);
 	if (reset)
 		riso_flow_resume(f);
-	srcu_read_unlock(&hook_srcu, idx);
+	srcu_read_unlock(&rd->srcu, idx);
 	return ret;
 }
 
 static int hook_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 {
-	int idx = srcu_read_lock(&hook_srcu);
 	struct riso_dev *rd = dev_of(qp->device);
+	int idx = srcu_read_lock(&rd->srcu);
 	struct riso_flow *f = flow_of(rd, qp);
 	int ret;
 
@@ -272,7 +270,7 @@ static int hook_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 	}
 	if (!ret)
 		riso_comp_purge(rd, qp);
-	srcu_read_unlock(&hook_srcu, idx);
+	srcu_read_unlock(&rd->srcu, idx);
 	return ret;
 }
 
@@ -298,8 +296,8 @@ static void flush(struct riso_flow *f)
  */
 static void hook_drain_sq(struct ib_qp *qp)
 {
-	int idx = srcu_read_lock(&hook_srcu);
 	struct riso_dev *rd = dev_of(qp->device);
+	int idx = srcu_read_lock(&rd->srcu);
 	struct riso_flow *f = flow_of(rd, qp);
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
@@ -314,14 +312,14 @@ static void hook_drain_sq(struct ib_qp *qp)
 		}
 	}
 	rd->orig.drain_sq(qp);
-	srcu_read_unlock(&hook_srcu, idx);
+	srcu_read_unlock(&rd->srcu, idx);
 }
 
 static int hook_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
 			  RISO_CREATE_CQ_ARG *arg)
 {
-	int idx = srcu_read_lock(&hook_srcu);
 	struct riso_dev *rd = dev_of(cq->device);
+	int idx = srcu_read_lock(&rd->srcu);
 	struct ib_cq_init_attr larger = *attr;
 	int ret;
 
@@ -335,30 +333,30 @@ static int hook_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
 		if (!ret)
 			riso_comp_cq_created(rd, cq, larger.cqe - attr->cqe);
 	}
-	srcu_read_unlock(&hook_srcu, idx);
+	srcu_read_unlock(&rd->srcu, idx);
 	return ret;
 }
 
 static int hook_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
 {
-	int idx = srcu_read_lock(&hook_srcu);
 	struct riso_dev *rd = dev_of(cq->device);
+	int idx = srcu_read_lock(&rd->srcu);
 	int ret;
 
 	riso_comp_cq_destroyed(rd, cq);
 	ret = rd->orig.destroy_cq(cq, udata);
-	srcu_read_unlock(&hook_srcu, idx);
+	srcu_read_unlock(&rd->srcu, idx);
 	return ret;
 }
 
 static void hook_post_destroy_cq(struct ib_cq *cq)
 {
-	int idx = srcu_read_lock(&hook_srcu);
 	struct riso_dev *rd = dev_of(cq->device);
+	int idx = srcu_read_lock(&rd->srcu);
 
 	riso_comp_cq_destroyed(rd, cq);
 	rd->orig.post_destroy_cq(cq);
-	srcu_read_unlock(&hook_srcu, idx);
+	srcu_read_unlock(&rd->srcu, idx);
 }
 
 /* Nobody has the pointers of before: for hooks that do not sleep. */
@@ -368,11 +366,14 @@ static void wait_for_atomic_hooks(void)
 	synchronize_rcu_tasks();
 }
 
-/* Nobody is in a hook that was taken out before, or about to enter it. */
-static void wait_for_hooks(void)
+/*
+ * Nobody is in a hook that was taken out before, or about to enter it. Between its first
+ * instruction and srcu_read_lock() a hook does not sleep, so Tasks RCU covers that.
+ */
+static void wait_for_hooks(struct riso_dev *rd)
 {
 	wait_for_atomic_hooks();
-	synchronize_srcu(&hook_srcu);
+	synchronize_srcu(&rd->srcu);
 	synchronize_rcu_tasks();
 }
 
@@ -422,12 +423,17 @@ static void restore(struct riso_dev *rd, size_t op)
  * @rd: a device that nobody else knows yet
  *
  * Context: may sleep, but not for long: the RDMA core holds its locks.
- * Return: 0; -EBUSY when another device has its place.
+ * Return: 0; -EBUSY when another device has its place; -ENOMEM.
  */
 int riso_hook_attach(struct riso_dev *rd)
 {
+	int err;
+
 	if (*place_of(rd->index))
 		return -EBUSY;
+	err = init_srcu_struct(&rd->srcu);
+	if (err)
+		return err;
 	WRITE_ONCE(*place_of(rd->index), rd);
 	/* A hook must see the device that it is called for. */
 	synchronize_rcu();
@@ -456,8 +462,9 @@ void riso_hook_detach(struct riso_dev *rd)
 	restore(rd, OP(destroy_qp));
 	restore(rd, OP(post_destroy_cq));
 	restore(rd, OP(destroy_cq));
-	wait_for_hooks();
+	wait_for_hooks(rd);
 	WRITE_ONCE(*place_of(rd->index), NULL);
+	cleanup_srcu_struct(&rd->srcu);
 }
 
 /**
