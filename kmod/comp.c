@@ -272,9 +272,10 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 
 	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
 			     slot->flags & RISO_SLOT_ULP_SIGNALED,
+			     (slot->flags & RISO_SLOT_MARK) ||
 			     slot->seq == s->err_seq ||
 			     slot->seq == s->refused_seq);
-	if (!success) {
+	if (!success && !(slot->flags & RISO_SLOT_MARK)) {
 		s->err_seq = slot->seq;
 		rd->stats[RISO_STAT_FLUSHED]++;
 		if (f) {
@@ -645,6 +646,77 @@ static bool awaits(const struct riso_slots *s)
 	return false;
 }
 
+/* May something still end that no signaled work request stands behind? */
+static bool is_unmarked(const struct riso_flow *f)
+{
+	const struct riso_slots *s = f->slots;
+
+	return !f->marked && (s->head != s->tail || s->untagged) &&
+	       riso_comp_has_slot(s);
+}
+
+/* Take a slot for the marker; under &riso_dev.lock. */
+static struct riso_slot *take_mark(struct riso_flow *f)
+{
+	struct riso_slot *slot = riso_comp_tag(f->slots);
+
+	slot->flags = RISO_SLOT_POSTED | RISO_SLOT_SIGNALED | RISO_SLOT_MARK;
+	slot->wr_id = 0;
+	slot->seq = f->q.seq;
+	slot->posted_ns = 0;
+	slot->bytes = 0;
+	slot->total = 0;
+	slot->wqes++;
+	f->slots->sq_used++;
+	f->marked = true;
+	f->flush = true;
+	return slot;
+}
+
+/* Nothing was posted with it. */
+static void drop_mark(struct riso_flow *f, struct riso_slot *slot)
+{
+	struct riso_slots *s = f->slots;
+	int dir;
+
+	slot->flags = 0;
+	s->head--;
+	s->sq_used--;
+	s->untagged = slot->wqes - 1;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		s->untagged_wire[dir] = slot->wire[dir];
+}
+
+/*
+ * The provider has taken work requests without a signal and refuses what is behind them:
+ * when they end nobody would know. A work request that fails puts its QP into error, and
+ * so does this one. All that was taken is flushed then, and the marker behind it last.
+ */
+static void mark_taken(struct riso_flow *f)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_rdma_wr wr = {
+		.wr = {
+			.opcode = IB_WR_RDMA_WRITE,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+	};
+	struct riso_dev *rd = f->rd;
+	const struct ib_send_wr *bad_wr;
+	struct riso_slot *slot;
+
+	spin_lock_irq(&rd->lock);
+	slot = take_mark(f);
+	wr.wr.wr_cqe = &slot->cqe;
+	spin_unlock_irq(&rd->lock);
+	if (!rd->orig.modify_qp(f->qp, &attr, IB_QP_STATE, NULL) &&
+	    !rd->orig.post_send(f->qp, &wr.wr, &bad_wr))
+		return;
+	spin_lock_irq(&rd->lock);
+	drop_mark(f, slot);
+	spin_unlock_irq(&rd->lock);
+}
+
 /*
  * Complete what the provider refuses after we took it: with an error for the
  * first and as flushed for the rest, once everything before it has completed.
@@ -655,6 +727,7 @@ void riso_comp_refuse(struct work_struct *work)
 					   struct riso_flow, refuse);
 	struct riso_cq *c = f->cq;
 	bool told = false;
+	bool mark = false;
 	bool more;
 
 	spin_lock_irq(&c->poll_lock);
@@ -663,6 +736,9 @@ void riso_comp_refuse(struct work_struct *work)
 		struct ib_wc *wc = &c->soft[c->soft_tail % RISO_SOFT];
 		u64 wr_id;
 
+		mark = is_unmarked(f);
+		if (mark)
+			break;
 		/* Chunks of it that were taken may yet be flushed. */
 		if (f->q.cur.done)
 			f->slots->refused_seq = f->q.seq;
@@ -681,6 +757,8 @@ void riso_comp_refuse(struct work_struct *work)
 	more = riso_queue_len(&f->q);
 	spin_unlock(&f->rd->lock);
 	spin_unlock_irq(&c->poll_lock);
+	if (mark)
+		mark_taken(f);
 	if (told && c->cq->comp_handler)
 		c->cq->comp_handler(c->cq, c->cq->cq_context);
 	if (more)

@@ -522,6 +522,8 @@ void riso_flow_pause(struct riso_flow *f)
 	/* The one that posted may still be on its way out. */
 	spin_lock_irq(&rd->lock);
 	spin_unlock_irq(&rd->lock);
+	/* This may change the QP, and post. */
+	cancel_delayed_work_sync(&f->refuse);
 }
 
 /**
@@ -536,6 +538,8 @@ void riso_flow_resume(struct riso_flow *f)
 
 	spin_lock_irq(&rd->lock);
 	f->paused = false;
+	if (f->refused)
+		queue_delayed_work(riso_wq, &f->refuse, 0);
 	riso_arb_wake(f);
 	spin_unlock_irq(&rd->lock);
 	riso_arb_run(rd);
@@ -554,6 +558,7 @@ static void reset(struct riso_flow *f)
 	f->flush = false;
 	f->refused = false;
 	f->told_refused = false;
+	f->marked = false;
 	WRITE_ONCE(f->error, IB_WC_SUCCESS);
 	f->retry_ns = 0;
 	f->retries = 0;

@@ -77,6 +77,7 @@ enum riso_flow_mode {
  * @ending: QP is about to end: what is held goes to the provider before, as it is
  * @refused: provider takes no more: complete here
  * @told_refused: and has said so once
+ * @marked: a marker stands behind what the provider has taken
  * @error: of the first work request that failed since creation or RESET
  * @debt: its next batch does not wait
  * @stale: what it has out does not stand in the NIC
@@ -160,6 +161,7 @@ struct riso_flow {
 	bool ending;
 	bool refused;
 	bool told_refused;
+	bool marked;
 	enum ib_wc_status error;
 	bool debt;
 	bool stale;
