@@ -36,6 +36,7 @@
 enum {
 	RISO_CHUNK_DEFAULT = 4096,
 	RISO_DRAIN_POLL_MS = 10,
+	RISO_COVERED_POLL_MS = 1000,
 	RISO_REMOVE_MS = 5000,
 	/* More events of faults in a second would leave no room for others. */
 	RISO_FAULT_BURST = 100,
@@ -191,8 +192,12 @@ static void unhook(struct riso_dev *rd)
 /*
  * The ib_device goes away, nothing of ours is in use: forget it. Until the hooks are out
  * a QP may come or go, which queues the drain work: the caller cancels that, and puts.
+ *
+ * While hooks of another module lead to ours, there is nothing that the caller may do:
+ * false is returned, and the drain work goes on with it. Not so if this module is just
+ * being unloaded: that waits.
  */
-static void bury(struct riso_dev *rd)
+static bool bury(struct riso_dev *rd)
 {
 	mutex_lock(&rd->control);
 	set_state(rd, RISO_STATE_GONE);
@@ -202,7 +207,29 @@ static void bury(struct riso_dev *rd)
 	xa_erase(&devs, rd->index);
 	mutex_unlock(&devs_lock);
 	riso_nl_changed();
+	if (riso_hook_is_covered(rd) && try_module_get(THIS_MODULE)) {
+		riso_arb_leave_all(rd);
+		WRITE_ONCE(rd->covered, true);
+		riso_dev_settle(rd);
+		return false;
+	}
 	unhook(rd);
+	return true;
+}
+
+/* The ib_device has gone: are our hooks no longer called? */
+static void uncover(struct riso_dev *rd)
+{
+	if (riso_hook_is_covered(rd)) {
+		queue_delayed_work(riso_wq, &rd->drain,
+				   msecs_to_jiffies(RISO_COVERED_POLL_MS));
+		return;
+	}
+	unhook(rd);
+	/* This is the drain work: it cannot run beside itself. */
+	cancel_delayed_work(&rd->drain);
+	riso_dev_put(rd);
+	module_put(THIS_MODULE);
 }
 
 /* Nothing is held or out any more: take the hooks out. */
@@ -223,8 +250,7 @@ static void finish(struct riso_dev *rd)
 	mutex_unlock(&rd->control);
 	if (!removing)
 		riso_nl_dev_event(rd);
-	if (orphan) {
-		bury(rd);
+	if (orphan && bury(rd)) {
 		/* This is the drain work: it cannot run beside itself. */
 		cancel_delayed_work(&rd->drain);
 		riso_dev_put(rd);
@@ -244,8 +270,11 @@ static void drain_work(struct work_struct *work)
 	bool settled, news;
 
 	/* A QP that came or went while the device was forgotten has queued this. */
-	if (READ_ONCE(rd->state) == RISO_STATE_GONE)
+	if (READ_ONCE(rd->state) == RISO_STATE_GONE) {
+		if (READ_ONCE(rd->covered))
+			uncover(rd);
 		return;
+	}
 	riso_comp_reap(rd);
 	riso_arb_run(rd);
 	mutex_lock(&rd->mutex);
@@ -692,7 +721,8 @@ static void remove_one(struct ib_device *ibdev, void *data)
 	if (draining)
 		return;
 	cancel_delayed_work_sync(&rd->drain);
-	bury(rd);
+	if (!bury(rd))
+		return;
 	cancel_delayed_work_sync(&rd->drain);
 	riso_dev_put(rd);
 }

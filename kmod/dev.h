@@ -31,6 +31,7 @@ enum {
 	RISO_MAX_DEVS = 256,
 	RISO_QP_HASH_BITS = 10,
 	RISO_CQ_HASH_BITS = 8,
+	RISO_OPS = sizeof(struct ib_device_ops) / sizeof(void *),
 };
 
 /**
@@ -142,6 +143,7 @@ struct riso_change {
  * struct riso_dev - an ib_device as this module sees it
  * @ibdev: the device
  * @orig: its operations as they were before any hook
+ * @hooked: operations that a hook of ours is called for, a bit for each pointer in @orig
  * @srcu: hooks that sleep
  * @observed: counters and histograms of observe mode
  * @observing: posts are counted, under @control
@@ -162,6 +164,7 @@ struct riso_change {
  * @drained: when it has
  * @removing: the ib_device is going, under @control
  * @orphan: it has gone, its owners have not, likewise
+ * @covered: it has gone, and hooks of another module lead to ours
  * @buried: QPs and CQs may be gone without notice, under @mutex
  * @faults: how often listeners are told of these
  * @told_latency: listeners know that there are latency flows, under @mutex
@@ -203,6 +206,7 @@ struct riso_dev {
 	/* read on every post and poll, written when hooks come and go */
 	struct ib_device *ibdev;
 	struct ib_device_ops orig;
+	DECLARE_BITMAP(hooked, RISO_OPS);
 	struct srcu_struct srcu;
 	struct riso_observed __percpu *observed;
 	bool observing;
@@ -224,6 +228,7 @@ struct riso_dev {
 	struct completion drained;
 	bool removing;
 	bool orphan;
+	bool covered;
 	bool buried;
 	struct ratelimit_state faults;
 	bool told_latency;

@@ -10,6 +10,9 @@
  * kernels are preemptible). Hooks that sleep are under SRCU of the device as well, since
  * a task that sleeps in one is quiescent for Tasks RCU.
  *
+ * Another module may put a hook of its own on top, which leads to ours. Ours then stays,
+ * as does all that it looks at, until that module has gone. Meanwhile it passes on.
+ *
  * From load on, creation, changes and destruction of QPs and CQs are hooked, to
  * register them. Posting and polling are hooked while a device is observed or
  * enabled: polling comes first and goes last, so that no completion with our tag can be
@@ -41,6 +44,8 @@ enum {
 	 */
 	RISO_HAND_OVER_US = 50,
 	RISO_HAND_OVER_MS = 1000,
+	/* How often to look whether another module has gone: an operator waits for it. */
+	RISO_COVERED_MS = 100,
 };
 
 /* The RDMA core counts all that have ever been there. */
@@ -404,18 +409,52 @@ static void set_op(struct riso_dev *rd, size_t op, void *to)
 	WRITE_ONCE(*slot, to);
 }
 
-/* What the provider does not have stays so. */
-static void swap_in(struct riso_dev *rd, size_t op)
+/* In this order they come, and in the other they go. */
+static const size_t life_ops[] = {
+	OP(destroy_cq), OP(post_destroy_cq), OP(destroy_qp), OP(drain_sq),
+	OP(modify_qp), OP(create_cq), OP(create_qp),
+};
+
+static const size_t poll_ops[] = { OP(req_notify_cq), OP(poll_cq) };
+
+static const size_t post_ops[] = { OP(post_send) };
+
+static unsigned int bit_of(size_t op)
 {
-	if (op_of(&rd->orig, op))
-		set_op(rd, op, op_of(&hooks, op));
+	return op / sizeof(void *);
 }
 
-/* Somebody may have put a hook of his own on top: that one stays. */
-static void restore(struct riso_dev *rd, size_t op)
+/* Has another module put a hook of its own on top, that leads to ours? */
+static bool is_below(const struct riso_dev *rd, size_t op)
 {
-	if (op_of(&rd->ibdev->ops, op) == op_of(&hooks, op))
-		set_op(rd, op, op_of(&rd->orig, op));
+	void *now = op_of(&rd->ibdev->ops, op);
+
+	return test_bit(bit_of(op), rd->hooked) && now != op_of(&hooks, op) &&
+	       now != op_of(&rd->orig, op);
+}
+
+/* What the provider does not have stays so. */
+static void swap_in(struct riso_dev *rd, const size_t *ops, size_t num)
+{
+	size_t i;
+
+	for (i = 0; i < num; i++) {
+		if (!op_of(&rd->orig, ops[i]) || is_below(rd, ops[i]))
+			continue;
+		set_op(rd, ops[i], op_of(&hooks, ops[i]));
+		set_bit(bit_of(ops[i]), rd->hooked);
+	}
+}
+
+/* A hook that another module's leads to stays. */
+static void restore(struct riso_dev *rd, const size_t *ops, size_t num)
+{
+	while (num--) {
+		if (!test_bit(bit_of(ops[num]), rd->hooked) || is_below(rd, ops[num]))
+			continue;
+		set_op(rd, ops[num], op_of(&rd->orig, ops[num]));
+		clear_bit(bit_of(ops[num]), rd->hooked);
+	}
 }
 
 /**
@@ -437,31 +476,47 @@ int riso_hook_attach(struct riso_dev *rd)
 	WRITE_ONCE(*place_of(rd->index), rd);
 	/* A hook must see the device that it is called for. */
 	synchronize_rcu();
-	swap_in(rd, OP(destroy_cq));
-	swap_in(rd, OP(post_destroy_cq));
-	swap_in(rd, OP(destroy_qp));
-	swap_in(rd, OP(drain_sq));
-	swap_in(rd, OP(modify_qp));
-	swap_in(rd, OP(create_cq));
-	swap_in(rd, OP(create_qp));
+	swap_in(rd, life_ops, ARRAY_SIZE(life_ops));
 	return 0;
 }
 
 /**
+ * riso_hook_is_covered - do hooks of another module lead to ours?
+ * @rd: the device
+ *
+ * Return: true if ours can neither be taken out nor go.
+ */
+bool riso_hook_is_covered(const struct riso_dev *rd)
+{
+	unsigned int bit;
+
+	/* Nobody but us has it any more. */
+	if (kref_read(&rd->ibdev->dev.kobj.kref) == 1)
+		return false;
+	for_each_set_bit(bit, rd->hooked, RISO_OPS)
+		if (is_below(rd, bit * sizeof(void *)))
+			return true;
+	return false;
+}
+
+/**
  * riso_hook_detach - the device is as it was
- * @rd: a device with neither posting nor polling hooked
+ * @rd: a device with neither posting nor polling hooked, as far as we can help
+ *
+ * Waits for modules whose hooks lead to ours to take theirs out.
  *
  * Context: may sleep for seconds.
  */
 void riso_hook_detach(struct riso_dev *rd)
 {
-	restore(rd, OP(create_qp));
-	restore(rd, OP(create_cq));
-	restore(rd, OP(modify_qp));
-	restore(rd, OP(drain_sq));
-	restore(rd, OP(destroy_qp));
-	restore(rd, OP(post_destroy_cq));
-	restore(rd, OP(destroy_cq));
+	if (riso_hook_is_covered(rd))
+		dev_warn(&rd->ibdev->dev,
+			 "waiting for another module to take its hooks out\n");
+	while (riso_hook_is_covered(rd))
+		msleep(RISO_COVERED_MS);
+	restore(rd, post_ops, ARRAY_SIZE(post_ops));
+	restore(rd, poll_ops, ARRAY_SIZE(poll_ops));
+	restore(rd, life_ops, ARRAY_SIZE(life_ops));
 	wait_for_hooks(rd);
 	WRITE_ONCE(*place_of(rd->index), NULL);
 	cleanup_srcu_struct(&rd->srcu);
@@ -475,8 +530,7 @@ void riso_hook_detach(struct riso_dev *rd)
  */
 void riso_hook_poll(struct riso_dev *rd)
 {
-	swap_in(rd, OP(req_notify_cq));
-	swap_in(rd, OP(poll_cq));
+	swap_in(rd, poll_ops, ARRAY_SIZE(poll_ops));
 	wait_for_atomic_hooks();
 }
 
@@ -488,8 +542,7 @@ void riso_hook_poll(struct riso_dev *rd)
  */
 void riso_hook_unpoll(struct riso_dev *rd)
 {
-	restore(rd, OP(poll_cq));
-	restore(rd, OP(req_notify_cq));
+	restore(rd, poll_ops, ARRAY_SIZE(poll_ops));
 	wait_for_atomic_hooks();
 }
 
@@ -499,7 +552,7 @@ void riso_hook_unpoll(struct riso_dev *rd)
  */
 void riso_hook_post(struct riso_dev *rd)
 {
-	swap_in(rd, OP(post_send));
+	swap_in(rd, post_ops, ARRAY_SIZE(post_ops));
 }
 
 /**
@@ -510,6 +563,6 @@ void riso_hook_post(struct riso_dev *rd)
  */
 void riso_hook_unpost(struct riso_dev *rd)
 {
-	restore(rd, OP(post_send));
+	restore(rd, post_ops, ARRAY_SIZE(post_ops));
 	wait_for_atomic_hooks();
 }
