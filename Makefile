@@ -104,6 +104,7 @@ check: check-unit $(if $(filter debug,$(CHECK_KVER)),setup-debug,setup-vm) ## ev
 
 # As long as it takes to be sure, hours.
 check-full: export RISO_ROUNDS ?= 50
+check-full: export RISO_ENDS ?= 10000
 check-full: export RISO_REQUESTS ?= 100000
 check-full: export RISO_CASES ?= all
 check-full: export RISO_TIMEOUT ?= 7200

@@ -369,15 +369,16 @@ has_latency_flow()
 	rdma-isolate dev show dev "$1" | grep -q 'latency-flows [1-9]'
 }
 
-# load_test_module NAME: one of test_modules/
+# load_test_module NAME [PARAMETER=VALUE]...: one of test_modules/
 load_test_module()
 {
-	local ko
+	local name=$1 ko
+	shift
 
-	! is_loaded "$1" || return 0
-	ko=$(dirname "${BASH_SOURCE[0]}")/test_modules/$1.ko
-	[ -e "$ko" ] || skip_all "test_modules/$1.ko is not built"
-	modprobe -a ib_core rdma_cm && insmod "$ko"
+	! is_loaded "$name" || return 0
+	ko=$(dirname "${BASH_SOURCE[0]}")/test_modules/$name.ko
+	[ -e "$ko" ] || skip_all "test_modules/$name.ko is not built"
+	modprobe -a ib_core rdma_cm && insmod "$ko" "$@"
 }
 
 # Everything that this file can set up, in reverse. A test that leaves
@@ -388,4 +389,5 @@ teardown_all()
 	! is_loaded riso_test_ulp || rmmod riso_test_ulp
 	teardown_rxe
 	unload_module
+	! is_loaded riso_test_layer || rmmod riso_test_layer
 }

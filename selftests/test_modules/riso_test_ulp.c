@@ -21,8 +21,10 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/completion.h>
 #include <linux/debugfs.h>
 #include <linux/delay.h>
+#include <linux/in.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
@@ -34,6 +36,9 @@
 #include <linux/vmalloc.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "riso_test_layer.h"
 
 #define RT_LAT_NAME	"riso_test_lat"
 
@@ -55,6 +60,11 @@
 #define RT_LOG_SIZE	4096
 #define RT_INLINE	200
 #define RT_BIG		SZ_1M
+
+/* SENDs that a queue pair may have waiting when it ends */
+#define RT_ENDING	40
+#define RT_CM_PORT	7471
+#define RT_CM_MS	10000
 
 #define RT_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_ATOMIC)
@@ -115,6 +125,7 @@ enum rt_expect {
 	RT_EXP_FLUSH,		/* flushed */
 	RT_EXP_ANY,		/* success, else op->status, or flushed if 0 */
 	RT_EXP_ERROR,		/* any error */
+	RT_EXP_END,		/* once, in its place, somehow */
 };
 
 /* one work request as a case describes it */
@@ -178,6 +189,7 @@ struct rt_ep {
 	struct ib_mr *mr_src;
 	struct ib_mr *mr_dst;
 	struct rt_ep *peer;
+	struct rt_dev *rdev;
 };
 
 struct rt_ctx;
@@ -310,11 +322,15 @@ struct rt_case {
 struct rt_dev {
 	struct list_head node;
 	struct ib_device *dev;
+	u32 users;
 };
+
+/* The devices, and who uses them. Inside rt_lock. */
+static DEFINE_MUTEX(rt_devs_lock);
+static LIST_HEAD(rt_devs);
 
 /* protects everything below; a case runs under it */
 static DEFINE_MUTEX(rt_lock);
-static LIST_HEAD(rt_devs);
 /* the sources and destinations of both sides, and what they hold at first */
 static void *rt_bufs[4];
 static void *rt_patterns[4];
@@ -435,6 +451,7 @@ static enum ib_wc_opcode rt_wc_opcode(enum ib_wr_opcode opcode)
 	switch (opcode) {
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_RESERVED1:
 		return IB_WC_RDMA_WRITE;
 	case IB_WR_RDMA_READ:
 		return IB_WC_RDMA_READ;
@@ -510,6 +527,9 @@ static void rt_check_status(struct rt_lane *lane, struct rt_rec *rec,
 			want = wc->status;
 		else
 			want = IB_WC_GENERAL_ERR;
+		break;
+	case RT_EXP_END:
+		want = wc->status;
 		break;
 	}
 	if (wc->status != want)
@@ -676,35 +696,42 @@ static struct rt_lane *rt_find_lane(struct rt_cq *cq, const struct ib_wc *wc)
 	return n == 1 ? only : NULL;
 }
 
-static void rt_poll(struct rt_cq *cq)
+/* Until nothing is left. False if the CQ is not to be polled, or cannot be. */
+static bool rt_poll_empty(struct rt_cq *cq)
 {
 	int n, i;
 
 	do {
-		do {
-			if (READ_ONCE(cq->closing) || READ_ONCE(cq->held))
-				return;
-			/* whatever is not written must be seen as wrong */
-			memset(cq->wc, 0xa5, sizeof(cq->wc));
-			n = ib_poll_cq(cq->cq, cq->batch, cq->wc);
-			if (n < 0 || n > cq->batch) {
-				rt_fail(cq->ctx, "ib_poll_cq returned %d of %d",
-					n, cq->batch);
-				return;
-			}
-			for (i = 0; i < n; i++) {
-				struct rt_lane *lane;
+		if (READ_ONCE(cq->closing) || READ_ONCE(cq->held))
+			return false;
+		/* whatever is not written must be seen as wrong */
+		memset(cq->wc, 0xa5, sizeof(cq->wc));
+		n = ib_poll_cq(cq->cq, cq->batch, cq->wc);
+		if (n < 0 || n > cq->batch) {
+			rt_fail(cq->ctx, "ib_poll_cq returned %d of %d",
+				n, cq->batch);
+			return false;
+		}
+		for (i = 0; i < n; i++) {
+			struct rt_lane *lane;
 
-				lane = rt_find_lane(cq, &cq->wc[i]);
-				if (lane)
-					rt_complete(cq, lane, NULL, &cq->wc[i]);
-				else
-					rt_fail(cq->ctx, "completion with a foreign wr_id %#llx",
-						cq->wc[i].wr_id);
-			}
-		} while (n == cq->batch);
-	} while (ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP |
-				  IB_CQ_REPORT_MISSED_EVENTS) > 0);
+			lane = rt_find_lane(cq, &cq->wc[i]);
+			if (lane)
+				rt_complete(cq, lane, NULL, &cq->wc[i]);
+			else
+				rt_fail(cq->ctx, "completion with a foreign wr_id %#llx",
+					cq->wc[i].wr_id);
+		}
+	} while (n == cq->batch);
+	return true;
+}
+
+static void rt_poll(struct rt_cq *cq)
+{
+	while (rt_poll_empty(cq) &&
+	       ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP |
+				IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		;
 }
 
 static void rt_poll_work(struct work_struct *work)
@@ -976,6 +1003,7 @@ static void rt_build(struct rt_wr *w, struct rt_rec *rec)
 		fallthrough;
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_READ:
+	case IB_WR_RESERVED1:
 		w->rdma.remote_addr = raddr;
 		w->rdma.rkey = rkey;
 		break;
@@ -1564,11 +1592,16 @@ static int rt_setup_ep(struct rt_ep *ep, struct rt_ep *peer, const char *name,
 	int err;
 
 	ep->peer = peer;
+	mutex_lock(&rt_devs_lock);
 	list_for_each_entry(rdev, &rt_devs, node)
 		if (!strcmp(dev_name(&rdev->dev->dev), name))
-			ep->dev = rdev->dev;
-	if (!ep->dev)
+			ep->rdev = rdev;
+	if (ep->rdev)
+		ep->rdev->users++;
+	mutex_unlock(&rt_devs_lock);
+	if (!ep->rdev)
 		return -ENODEV;
+	ep->dev = ep->rdev->dev;
 	err = rt_query_ep(ep);
 	if (err)
 		return err;
@@ -1743,6 +1776,11 @@ static void rt_free_ep(struct rt_ep *ep)
 	rt_unmap(ep, &ep->dst);
 	if (ep->pd)
 		ib_dealloc_pd(ep->pd);
+	if (!ep->rdev)
+		return;
+	mutex_lock(&rt_devs_lock);
+	ep->rdev->users--;
+	mutex_unlock(&rt_devs_lock);
 }
 
 static void rt_free(struct rt_ctx *ctx)
@@ -2816,6 +2854,499 @@ static int rt_case_traffic(struct rt_ctx *ctx)
 	return err ? : rt_wait_lane(lane);
 }
 
+/* With riso_test_layer under rdma_isolate */
+
+static bool rt_layer_read(struct rt_ctx *ctx, struct riso_test_seen *seen)
+{
+	void (*read)(struct riso_test_seen *seen) = symbol_get(riso_test_layer_read);
+
+	if (!read) {
+		rt_fail(ctx, "riso_test_layer is not loaded");
+		return false;
+	}
+	read(seen);
+	symbol_put(riso_test_layer_read);
+	return true;
+}
+
+static bool rt_layer_refuse(struct rt_ctx *ctx, int error, unsigned int num)
+{
+	void (*set)(int error, unsigned int num) = symbol_get(riso_test_layer_refuse);
+
+	if (!set) {
+		rt_fail(ctx, "riso_test_layer is not loaded");
+		return false;
+	}
+	set(error, num);
+	symbol_put(riso_test_layer_refuse);
+	return true;
+}
+
+/*
+ * Messages that have all arrived while nobody polled: whatever looked for their
+ * completions meanwhile has them.
+ */
+static int rt_post_unpolled(struct rt_ctx *ctx, u32 first, u32 n)
+{
+	struct rt_lane *lane = ctx->qa[0].send;
+	struct rt_op send = rt_message(ctx, IB_WR_SEND, 0, 1, 16);
+	u32 i;
+	int err;
+
+	err = rt_post_recv(ctx->qb[0].recv, 0, 64, 1, RT_EXP_OK);
+	for (i = first; !err && i < first + n; i++) {
+		struct rt_op op = rt_message(ctx, rt_opcode(ctx), i, 4 * n,
+					     ctx->arg.len);
+
+		op.flags = IB_SEND_SIGNALED;
+		err = rt_post(lane, &op);
+	}
+	return err ? : rt_post(lane, &send) ? : rt_wait_lane(ctx->qb[0].recv);
+}
+
+/* One message more, and its completion. */
+static int rt_run_one(struct rt_ctx *ctx, u32 i)
+{
+	struct rt_op op = rt_message(ctx, rt_opcode(ctx), i, 4 * i, ctx->arg.len);
+
+	op.flags = IB_SEND_SIGNALED;
+	return rt_post(ctx->qa[0].send, &op) ? : rt_wait_lane(ctx->qa[0].send);
+}
+
+/* A ULP that asks for an event and does not look at the answer gets it. */
+static int rt_case_arm(struct rt_ctx *ctx)
+{
+	struct riso_test_seen before, after;
+	u32 n = ctx->arg.count ? : 8;
+	struct rt_cq *cq;
+	int err, missed;
+
+	ctx->arg.cq = RT_CQ_WORK;
+	err = rt_connect(ctx);
+	if (err)
+		return err;
+	cq = ctx->qa[0].scq;
+	WRITE_ONCE(cq->held, true);
+	err = rt_post_unpolled(ctx, 0, n);
+	if (err || !rt_layer_read(ctx, &before))
+		return -EIO;
+	missed = ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP |
+				  IB_CQ_REPORT_MISSED_EVENTS);
+	rt_layer_read(ctx, &after);
+	if (missed <= 0)
+		rt_fail(ctx, "ib_req_notify_cq returned %d", missed);
+	if (after.notifies == before.notifies)
+		rt_fail(ctx, "the provider was not asked for an event");
+	cancel_work_sync(&cq->work);
+	WRITE_ONCE(cq->held, false);
+	rt_poll_empty(cq);
+	err = rt_wait_lane(ctx->qa[0].send);
+	if (err)
+		return err;
+
+	/* only the event of this one can tell of it */
+	err = rt_run_one(ctx, n);
+	if (err)
+		return err;
+
+	/* no answer was asked for: what was there before must raise an event */
+	WRITE_ONCE(cq->held, true);
+	err = rt_post_unpolled(ctx, n + 1, n);
+	cancel_work_sync(&cq->work);
+	WRITE_ONCE(cq->held, false);
+	ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP);
+	return err ? : rt_wait_pair(ctx, 0);
+}
+
+/* What nobody has polled of a queue pair goes with it. */
+static int rt_case_purge(struct rt_ctx *ctx)
+{
+	bool reset = !strcmp(ctx->arg.op, "reset");
+	u32 n = ctx->arg.count ? : 8;
+	struct rt_lane *lane;
+	struct rt_cq *cq;
+	int err;
+
+	ctx->arg.cq = RT_CQ_WORK;
+	err = rt_connect(ctx);
+	if (err)
+		return err;
+	lane = ctx->qa[0].send;
+	cq = ctx->qa[0].scq;
+	WRITE_ONCE(cq->held, true);
+	err = rt_post_unpolled(ctx, 0, n);
+	if (err)
+		return err;
+	rt_silence();
+	if (reset)
+		err = rt_modify(ctx, &ctx->qa[0], IB_QPS_RESET);
+	else
+		rt_destroy_qp(ctx, &ctx->qa[0]);
+	lane->closed = true;
+	cancel_work_sync(&cq->work);
+	WRITE_ONCE(cq->held, false);
+	local_bh_disable();
+	rt_poll(cq);
+	local_bh_enable();
+	return err;
+}
+
+/* A reply goes with the data that it is for. */
+static int rt_case_reply(struct rt_ctx *ctx)
+{
+	u32 i, n = min(ctx->arg.count ? : 10, ctx->arg.depth / 2);
+	struct riso_test_seen before, after;
+	int err = rt_connect(ctx);
+
+	for (i = 0; !err && i < n; i++) {
+		struct rt_op ops[2] = {
+			rt_message(ctx, IB_WR_RDMA_WRITE, i, n, ctx->arg.len),
+			rt_message(ctx, IB_WR_SEND, i, n, 16),
+		};
+
+		ops[0].flags = 0;
+		ops[1].flags = IB_SEND_SIGNALED;
+		ops[1].loff = 64 * i;
+		err = rt_post_recv(ctx->qb[0].recv, 64 * i, 64, 1, RT_EXP_OK);
+		if (err || !rt_layer_read(ctx, &before))
+			return -EIO;
+		err = rt_post_chain(ctx->qa[0].send, ops, 2, NULL);
+		rt_layer_read(ctx, &after);
+		if (after.sends == before.sends)
+			rt_fail(ctx, "reply %u had to wait", i);
+		err = err ? : rt_wait_lane(ctx->qa[0].send);
+		/* the next slice of its group */
+		usleep_range(2000, 3000);
+	}
+	return err ? : rt_wait_pair(ctx, 0);
+}
+
+/* Drained by the device's own work request, while it takes no other. */
+static int rt_case_fulldrain(struct rt_ctx *ctx)
+{
+	struct rt_lane *lane;
+	int err;
+
+	err = rt_connect(ctx) ? : rt_post_many(ctx, 0);
+	if (err || !rt_layer_refuse(ctx, ENOMEM, 0))
+		return err ? : -EIO;
+	ib_drain_sq(ctx->qa[0].qp);
+	ctx->qa[0].state = IB_QPS_ERR;
+	lane = ctx->qa[0].send;
+	if (!rt_all_done(lane))
+		rt_fail(ctx, "ib_drain_sq returned, but only %u of %u were completed",
+			lane->matched, lane->posted);
+	rt_layer_refuse(ctx, 0, 0);
+	return 0;
+}
+
+/* An operation that only the device knows, behind messages that wait. */
+static int rt_case_unknown(struct rt_ctx *ctx)
+{
+	u32 i, n = min(ctx->arg.count ? : 12, ctx->arg.depth);
+	int err = rt_connect(ctx);
+
+	for (i = 0; !err && i < n; i++) {
+		bool unknown = i % 4 == 2;
+		struct rt_op op = rt_message(ctx, unknown ? IB_WR_RESERVED1 :
+							    rt_opcode(ctx),
+					     i, n, ctx->arg.len);
+
+		if (unknown)
+			op.len = 300;
+		err = rt_post(ctx->qa[0].send, &op);
+	}
+	return err ? : rt_wait_pair(ctx, 0);
+}
+
+/*
+ * The device takes a part of a chain and refuses the rest: what it took, and will not
+ * tell of, ends before what it refused.
+ */
+static int rt_case_partial(struct rt_ctx *ctx)
+{
+	struct rt_lane *lane;
+	struct rt_op ops[12];
+	u32 i;
+	int err;
+
+	ctx->verify = RT_VERIFY_PREFIX;
+	ctx->fails_here = true;
+	err = rt_connect(ctx);
+	if (err)
+		return err;
+	lane = ctx->qa[0].send;
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		ops[i] = rt_message(ctx, rt_opcode(ctx), i, ARRAY_SIZE(ops),
+				    ctx->arg.len);
+		ops[i].flags = i % 6 == 5 ? IB_SEND_SIGNALED : 0;
+		ops[i].expect = RT_EXP_END;
+	}
+	/* so that the group counts as sparse, and all goes as one chain */
+	usleep_range(2000, 3000);
+	if (!rt_layer_refuse(ctx, EINVAL, ctx->arg.after))
+		return -EIO;
+	err = rt_post_chain(lane, ops, ARRAY_SIZE(ops), NULL);
+	if (!err && !rt_wait(ctx, READ_ONCE(lane->flushing)))
+		err = -ETIMEDOUT;
+	rt_layer_refuse(ctx, 0, 0);
+	/* all that is behind the first error, and all that was taken before it */
+	return err ? : rt_wait_flush(lane);
+}
+
+/* Queue pairs that end while SENDs wait, in three ways */
+
+struct rt_cm {
+	struct rt_ctx *ctx;
+	struct ib_cq *cq;
+	struct rdma_cm_id *id;
+	struct rdma_cm_id *peer;
+	struct completion done;
+	int status;
+	u32 round;
+};
+
+static void rt_init_ending(struct ib_qp_init_attr *attr, struct ib_cq *cq)
+{
+	*attr = (struct ib_qp_init_attr) {
+		.cap = {
+			.max_send_wr = RT_ENDING,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+	};
+}
+
+/* A request that was sent twice may come once more, in a later round. */
+static bool rt_cm_expects(const struct rt_cm *cm, const struct rdma_conn_param *param)
+{
+	u32 round;
+
+	if (cm->peer || param->private_data_len < sizeof(round))
+		return false;
+	memcpy(&round, param->private_data, sizeof(round));
+	return round == cm->round;
+}
+
+static int rt_cm_accept(struct rt_cm *cm, struct rdma_cm_id *id, struct ib_cq *cq)
+{
+	struct rdma_conn_param param = { .rnr_retry_count = 7, .retry_count = 7 };
+	struct ib_qp_init_attr attr;
+	int err;
+
+	rt_init_ending(&attr, cq);
+	err = rdma_create_qp(id, cm->ctx->b.pd, &attr) ? : rdma_accept(id, &param);
+	if (!err)
+		cm->peer = id;
+	else if (id->qp)
+		rdma_destroy_qp(id);
+	return err;
+}
+
+static int rt_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct rt_cm *cm = id->context;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		if (!rt_cm_expects(cm, &event->param.conn))
+			return -ESTALE;
+		return rt_cm_accept(cm, id, cm->ctx->qb[0].scq->cq);
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		/* of the peer's own: only ours counts */
+		if (id != cm->id)
+			return 0;
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		return 0;
+	default:
+		cm->status = event->status ? : -ECONNABORTED;
+	}
+	complete(&cm->done);
+	return 0;
+}
+
+static int rt_cm_wait(struct rt_cm *cm)
+{
+	if (!wait_for_completion_timeout(&cm->done, msecs_to_jiffies(RT_CM_MS)))
+		return -ETIMEDOUT;
+	return cm->status;
+}
+
+static void rt_cm_addr(struct sockaddr_in *sin, const union ib_gid *gid, u16 port)
+{
+	*sin = (struct sockaddr_in) {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+	};
+	memcpy(&sin->sin_addr, gid->raw + 12, sizeof(sin->sin_addr));
+}
+
+static int rt_cm_connect(struct rt_cm *cm)
+{
+	struct rdma_conn_param param = {
+		.private_data = &cm->round,
+		.private_data_len = sizeof(cm->round),
+		.rnr_retry_count = 7,
+		.retry_count = 7,
+	};
+	struct sockaddr_in src, dst;
+	struct ib_qp_init_attr attr;
+	int err;
+
+	rt_cm_addr(&src, &cm->ctx->a.gid, 0);
+	rt_cm_addr(&dst, &cm->ctx->b.gid, RT_CM_PORT);
+	rt_init_ending(&attr, cm->cq);
+	init_completion(&cm->done);
+	cm->status = 0;
+	cm->peer = NULL;
+	cm->id = rdma_create_id(&init_net, rt_cm_event, cm, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(cm->id))
+		return PTR_ERR(cm->id);
+	err = rdma_resolve_addr(cm->id, (struct sockaddr *)&src,
+				(struct sockaddr *)&dst, RT_CM_MS) ? :
+	      rt_cm_wait(cm) ? :
+	      rdma_resolve_route(cm->id, RT_CM_MS) ? : rt_cm_wait(cm) ? :
+	      rdma_create_qp(cm->id, cm->ctx->a.pd, &attr) ? :
+	      rdma_connect(cm->id, &param) ? : rt_cm_wait(cm);
+	return err;
+}
+
+static void rt_cm_close(struct rt_cm *cm)
+{
+	if (cm->id->qp)
+		rdma_destroy_qp(cm->id);
+	rdma_destroy_id(cm->id);
+	if (!cm->peer)
+		return;
+	rdma_destroy_qp(cm->peer);
+	rdma_destroy_id(cm->peer);
+}
+
+static int rt_post_ending(struct rt_ctx *ctx, struct ib_qp *qp, u32 n)
+{
+	const struct ib_send_wr *bad;
+	struct ib_sge sge = {
+		.addr = ctx->a.src.dma + RT_BASE,
+		.length = ctx->arg.len,
+		.lkey = ctx->a.pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.opcode = IB_WR_SEND,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+	int err = 0;
+
+	while (!err && n--)
+		err = ib_post_send(qp, &wr, &bad);
+	return err;
+}
+
+/* Without a peer: what is sent goes nowhere. */
+static int rt_open_ending(struct rt_ctx *ctx, struct rt_qp *qp, struct ib_cq *cq)
+{
+	struct ib_qp_init_attr attr;
+	int err;
+
+	rt_init_ending(&attr, cq);
+	qp->ep = &ctx->a;
+	qp->peer = &ctx->qb[0];
+	qp->qp = ib_create_qp(ctx->a.pd, &attr);
+	if (IS_ERR(qp->qp))
+		return PTR_ERR(qp->qp);
+	err = rt_modify(ctx, qp, IB_QPS_INIT) ? : rt_modify(ctx, qp, IB_QPS_RTR) ? :
+	      rt_modify(ctx, qp, IB_QPS_RTS);
+	if (err)
+		ib_destroy_qp(qp->qp);
+	return err;
+}
+
+/* One round. Says in @held whether something still waited when the queue pair ended. */
+static int rt_end_one(struct rt_ctx *ctx, struct rt_cm *cm, u32 round, bool *held)
+{
+	struct riso_test_seen before, waiting, after;
+	u32 n = 1 + round % RT_ENDING;
+	u32 way = round % 3;
+	struct rt_qp qp = {};
+	int err;
+
+	cm->round = round;
+	err = way == 2 ? rt_cm_connect(cm) : rt_open_ending(ctx, &qp, cm->cq);
+	if (err && way == 2)
+		rt_cm_close(cm);
+	if (err)
+		return err;
+	rt_layer_read(ctx, &before);
+	err = rt_post_ending(ctx, way == 2 ? cm->id->qp : qp.qp, n);
+	rt_layer_read(ctx, &waiting);
+	if (way == 0)
+		err = err ? : rt_modify(ctx, &qp, IB_QPS_ERR);
+	else if (way == 2)
+		err = err ? : rdma_disconnect(cm->id);
+	if (way == 2)
+		rt_cm_close(cm);
+	else
+		ib_destroy_qp(qp.qp);
+	rt_layer_read(ctx, &after);
+	*held = waiting.sends - before.sends < n;
+	if (after.sends - before.sends != n || after.late_sends != before.late_sends)
+		rt_fail(ctx, "round %u: of %u SENDs %llu were given before the end, %llu after",
+			round, n, after.sends - before.sends,
+			after.late_sends - before.late_sends);
+	return err;
+}
+
+/* What was accepted is given to the device before a queue pair ends. */
+static int rt_case_end(struct rt_ctx *ctx)
+{
+	struct riso_test_seen seen;
+	struct rt_cm cm = { .ctx = ctx };
+	struct rdma_cm_id *listener;
+	struct sockaddr_in sin;
+	u32 i, n = ctx->arg.count ? : 30, waited = 0;
+	bool held;
+	int err;
+
+	ctx->verify = RT_VERIFY_NONE;
+	err = rt_connect(ctx);
+	if (err || !rt_layer_read(ctx, &seen))
+		return err ? : -EIO;
+	cm.cq = ib_alloc_cq(ctx->a.dev, ctx, 4 * RT_ENDING, 0, IB_POLL_WORKQUEUE);
+	if (IS_ERR(cm.cq))
+		return PTR_ERR(cm.cq);
+	listener = rdma_create_id(&init_net, rt_cm_event, &cm, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(listener)) {
+		err = PTR_ERR(listener);
+		goto free_cq;
+	}
+	rt_cm_addr(&sin, &ctx->b.gid, RT_CM_PORT);
+	err = rdma_bind_addr(listener, (struct sockaddr *)&sin) ? :
+	      rdma_listen(listener, 8);
+	for (i = 0; !err && i < n && !rt_hopeless(ctx); i++) {
+		err = rt_end_one(ctx, &cm, i, &held);
+		waited += held;
+		cond_resched();
+	}
+	if (err)
+		rt_fail(ctx, "round %u failed with %d", i, err);
+	else if (waited < n / 2)
+		rt_fail(ctx, "something waited in %u of %u rounds only", waited, n);
+	rdma_destroy_id(listener);
+free_cq:
+	ib_free_cq(cm.cq);
+	return err;
+}
+
 static const struct rt_case rt_cases[] = {
 	{ "size", rt_case_size, "messages of one size" },
 	{ "sge", rt_case_sge, "1 to max SGEs of odd lengths" },
@@ -2845,6 +3376,13 @@ static const struct rt_case rt_cases[] = {
 	{ "onecq", rt_case_onecq, "several QPs on one CQ, both ways" },
 	{ "srq", rt_case_srq, "a shared receive queue" },
 	{ "traffic", rt_case_traffic, "traffic until \"stop\"" },
+	{ "arm", rt_case_arm, "the answer to req_notify_cq is ignored" },
+	{ "purge", rt_case_purge, "completions go with their QP" },
+	{ "reply", rt_case_reply, "a WRITE and its SEND, one chunk" },
+	{ "fulldrain", rt_case_fulldrain, "ib_drain_sq, the queue being full" },
+	{ "unknown", rt_case_unknown, "an operation of the device's own" },
+	{ "end", rt_case_end, "SENDs wait when their QP ends" },
+	{ "partial", rt_case_partial, "a chain of which a part is refused" },
 };
 
 /* The idle pair of another owner, which a rule can make a latency flow. */
@@ -3064,6 +3602,8 @@ static int cases_show(struct seq_file *s, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(cases);
 
+static struct ib_client rt_client;
+
 static int rt_add_one(struct ib_device *dev)
 {
 	struct rt_dev *rdev;
@@ -3072,29 +3612,33 @@ static int rt_add_one(struct ib_device *dev)
 	if (!rdev)
 		return -ENOMEM;
 	rdev->dev = dev;
-	mutex_lock(&rt_lock);
+	mutex_lock(&rt_devs_lock);
 	list_add_tail(&rdev->node, &rt_devs);
-	mutex_unlock(&rt_lock);
+	mutex_unlock(&rt_devs_lock);
+	ib_set_client_data(dev, &rt_client, rdev);
 	return 0;
 }
 
+/* The case that uses the device has to end before it goes. */
 static void rt_remove_one(struct ib_device *dev, void *client_data)
 {
-	struct rt_dev *rdev, *tmp;
+	struct rt_dev *rdev = client_data;
+	bool used;
 
-	WRITE_ONCE(rt_leaving, dev);
-	wake_up_all(&rt_wq);
-	mutex_lock(&rt_lock);
-	list_for_each_entry_safe(rdev, tmp, &rt_devs, node) {
-		if (rdev->dev != dev)
-			continue;
-		list_del(&rdev->node);
-		kfree(rdev);
+	mutex_lock(&rt_devs_lock);
+	list_del(&rdev->node);
+	used = rdev->users;
+	mutex_unlock(&rt_devs_lock);
+	if (used) {
+		WRITE_ONCE(rt_leaving, dev);
+		wake_up_all(&rt_wq);
+		mutex_lock(&rt_lock);
+		if (rt_lat && (rt_lat->a.dev == dev || rt_lat->b.dev == dev))
+			rt_lat_off();
+		WRITE_ONCE(rt_leaving, NULL);
+		mutex_unlock(&rt_lock);
 	}
-	if (rt_lat && (rt_lat->a.dev == dev || rt_lat->b.dev == dev))
-		rt_lat_off();
-	WRITE_ONCE(rt_leaving, NULL);
-	mutex_unlock(&rt_lock);
+	kfree(rdev);
 }
 
 static struct ib_client rt_client = {
