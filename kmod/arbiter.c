@@ -197,6 +197,7 @@ u64 riso_arb_pace(const struct riso_dev *rd, enum riso_dir dir)
 {
 	u64 ceiling = rd->arb[dir].ceiling;
 
+	lockdep_assert_held(&rd->lock);
 	if (ceiling >= rd->cfg.max_rate)
 		return rd->cfg.safe_util;
 	return mul_u64_u64_div_u64(rd->cfg.safe_util, ceiling,
@@ -212,6 +213,7 @@ u64 riso_arb_pace(const struct riso_dev *rd, enum riso_dir dir)
  */
 bool riso_arb_over_target(const struct riso_dev *rd)
 {
+	lockdep_assert_held(&rd->lock);
 	return rd->steer.target99_ns &&
 	       rd->steer.current99_ns > rd->steer.target99_ns;
 }
@@ -340,6 +342,7 @@ static void leave_line(struct riso_arb *a, struct riso_group_dir *gd)
  */
 void riso_arb_remove(struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->lock);
 	if (list_empty(&f->arb))
 		return;
 	list_del_init(&f->arb);
@@ -392,6 +395,7 @@ void riso_arb_wake(struct riso_flow *f)
 	u64 now = ktime_get_ns();
 	enum riso_dir dir;
 
+	lockdep_assert_held(&rd->lock);
 	if (!f->q.recs)
 		return;
 	if (!riso_queue_ready(f, now)) {
@@ -859,6 +863,7 @@ void riso_arb_pace_users(struct riso_dev *rd)
 	struct riso_pacing p = pacing(rd, ktime_get_ns());
 	struct riso_user *u;
 
+	lockdep_assert_held(&rd->lock);
 	list_for_each_entry(u, &rd->users, list)
 		riso_grant_pace(u, &p);
 }
@@ -871,6 +876,7 @@ void riso_arb_pace_users(struct riso_dev *rd)
  */
 void riso_arb_ask(struct riso_user *u)
 {
+	lockdep_assert_held(&u->rd->lock);
 	if (!u->gone)
 		look_at(u, true, ktime_get_ns());
 }
@@ -889,6 +895,7 @@ int riso_arb_join(struct riso_user *u)
 	struct riso_pacing p;
 	int dir;
 
+	lockdep_assert_held(&rd->lock);
 	if (rd->state == RISO_STATE_GONE)
 		return -ENODEV;
 	if (u->group->user)
@@ -915,6 +922,7 @@ void riso_arb_leave(struct riso_user *u)
 	u64 now = ktime_get_ns();
 	int dir;
 
+	lockdep_assert_held(&u->rd->lock);
 	if (u->gone)
 		return;
 	WRITE_ONCE(u->gone, true);
@@ -1258,6 +1266,7 @@ bool riso_arb_sparse(struct riso_flow *f, u64 now)
 {
 	u64 wire[RISO_DIRS];
 
+	lockdep_assert_held(&f->rd->lock);
 	if (!shaped(f->rd) || !list_empty(&f->group->dir[RISO_TX].flows) ||
 	    !list_empty(&f->group->dir[RISO_RX].flows))
 		return false;
@@ -1282,6 +1291,7 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 	struct riso_group_dir *gd = &f->group->dir[dir];
 	u64 cost = cost_of(rd, wire, ops, rd->cfg.max_rate);
 
+	lockdep_assert_held(&rd->lock);
 	if (!wire)
 		return;
 	sub_inflight(f, dir, wire);
@@ -1305,6 +1315,7 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
  */
 void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire)
 {
+	lockdep_assert_held(&f->rd->lock);
 	if (!wire)
 		return;
 	sub_inflight(f, dir, wire);
@@ -1379,6 +1390,7 @@ void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot)
 	u64 now = ktime_get_ns();
 	u64 delay;
 
+	lockdep_assert_held(&rd->lock);
 	if (!shaped(rd) || slot->posted_ns < rd->shaped_ns)
 		return;
 	if (f->rtt_min != U64_MAX)
@@ -1403,6 +1415,7 @@ void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot)
  */
 void riso_arb_idle(struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->lock);
 	if (list_empty(&f->reap))
 		return;
 	list_del_init(&f->reap);
@@ -1419,6 +1432,7 @@ void riso_arb_forget(struct riso_flow *f)
 {
 	int dir;
 
+	lockdep_assert_held(&f->rd->lock);
 	riso_arb_remove(f);
 	riso_arb_idle(f);
 	/* What completes all the same is nobody's. */
@@ -1442,6 +1456,7 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 	u64 now = ktime_get_ns();
 	int dir;
 
+	lockdep_assert_held(&rd->lock);
 	rd->chunk_ns = time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
 	rd->fine = rd->chunk_ns >= RISO_TICK_NS;
 	rd->was_shaped = shaped(rd);
@@ -1515,6 +1530,7 @@ void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
 {
 	u64 now;
 
+	lockdep_assert_held(&rd->mutex);
 	info->id = g->id;
 	info->who = g->who;
 	spin_lock_irq(&rd->lock);

@@ -167,6 +167,7 @@ static struct riso_slot *slot_at(const struct riso_slots *s, u32 pos)
  */
 struct riso_slot *riso_comp_oldest(const struct riso_slots *s)
 {
+	lockdep_assert_held(&s->flow->rd->lock);
 	return s->head == s->tail ? NULL : slot_at(s, s->tail);
 }
 
@@ -184,6 +185,7 @@ struct riso_slot *riso_comp_tag(struct riso_slots *s)
 	struct riso_slot *slot = slot_at(s, s->head++);
 	int dir;
 
+	lockdep_assert_held(&s->flow->rd->lock);
 	slot->wqes = s->untagged;
 	s->untagged = 0;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
@@ -208,6 +210,7 @@ void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire,
 	struct riso_slots *s = f->slots;
 	int dir;
 
+	lockdep_assert_held(&f->rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		u32 wire = s->untagged_wire[dir];
 		u32 pos;
@@ -253,6 +256,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	enum riso_verdict verdict;
 	u32 pos;
 
+	lockdep_assert_held(&rd->lock);
 	if (WARN_ON_ONCE(!(slot->flags & RISO_SLOT_POSTED)))
 		return RISO_HIDE;
 	/* What was posted before it and is not signaled has completed, too. */
@@ -357,6 +361,7 @@ static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
 {
 	int n = 0;
 
+	lockdep_assert_held(&c->poll_lock);
 	while (n < num) {
 		int want = num - n;
 		int got = c->rd->orig.poll_cq(c->cq, want, wc + n);
@@ -412,6 +417,7 @@ static bool may_be_quiet(const struct riso_cq *c)
 {
 	const struct riso_dev *rd = c->rd;
 
+	lockdep_assert_held(&rd->lock);
 	return rd->running && rd->was_shaped && rd->fine && c->out && c->cq->wc &&
 	       c->cq->poll_ctx != IB_POLL_DIRECT &&
 	       atomic_read(&c->cq->usecnt) == c->uses;
@@ -518,6 +524,7 @@ void riso_comp_purge(struct riso_dev *rd, const struct ib_qp *qp)
 /* Leave events to the provider again; poll_lock held. True if some were missed. */
 static bool make_loud(struct riso_cq *c)
 {
+	lockdep_assert_held(&c->poll_lock);
 	c->quiet = false;
 	spin_lock(&c->rd->lock);
 	list_del_init(&c->quiet_list);
@@ -532,6 +539,7 @@ static void check_quiet(struct riso_cq *c)
 {
 	bool keep;
 
+	lockdep_assert_held(&c->poll_lock);
 	if (!c->quiet)
 		return;
 	spin_lock(&c->rd->lock);
@@ -554,6 +562,7 @@ void riso_comp_use(struct riso_flow *f, bool managed)
 	u32 uses = managed ? 1 + (f->qp->recv_cq == f->qp->send_cq) : 0;
 	unsigned long flags;
 
+	lockdep_assert_held(&f->rd->mutex);
 	if (!c)
 		return;
 	spin_lock_irqsave(&c->poll_lock, flags);
@@ -651,6 +660,7 @@ static bool is_unmarked(const struct riso_flow *f)
 {
 	const struct riso_slots *s = f->slots;
 
+	lockdep_assert_held(&f->rd->lock);
 	return !f->marked && (s->head != s->tail || s->untagged) &&
 	       riso_comp_has_slot(s);
 }
@@ -660,6 +670,7 @@ static struct riso_slot *take_mark(struct riso_flow *f)
 {
 	struct riso_slot *slot = riso_comp_tag(f->slots);
 
+	lockdep_assert_held(&f->rd->lock);
 	slot->flags = RISO_SLOT_POSTED | RISO_SLOT_SIGNALED | RISO_SLOT_MARK;
 	slot->wr_id = 0;
 	slot->seq = f->q.seq;
@@ -679,6 +690,7 @@ static void drop_mark(struct riso_flow *f, struct riso_slot *slot)
 	struct riso_slots *s = f->slots;
 	int dir;
 
+	lockdep_assert_held(&f->rd->lock);
 	slot->flags = 0;
 	s->head--;
 	s->sq_used--;
@@ -790,6 +802,7 @@ static struct riso_cq *add_cq(struct riso_dev *rd, struct ib_cq *cq, u32 room)
 {
 	struct riso_cq *c;
 
+	lockdep_assert_held(&rd->mutex);
 	c = kzalloc(sizeof(*c), GFP_KERNEL);
 	if (!c)
 		return NULL;
@@ -877,6 +890,7 @@ bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq)
 	struct riso_cq *c = riso_comp_cq_find(rd, cq);
 	u32 want = RISO_SLOTS;
 
+	lockdep_assert_held(&rd->mutex);
 	if (!c)
 		c = add_cq(rd, cq, 0);
 	if (!c)
@@ -920,6 +934,7 @@ void riso_comp_release(struct riso_flow *f)
 {
 	struct ib_cq *cq;
 
+	lockdep_assert_held(&f->rd->mutex);
 	if (!f->cq_room)
 		return;
 	cq = f->cq->cq;
@@ -946,6 +961,7 @@ bool riso_comp_idle(struct riso_dev *rd)
 	bool idle = true;
 	int bkt;
 
+	lockdep_assert_held(&rd->mutex);
 	hash_for_each(rd->cqs, bkt, c, hash) {
 		if (!list_empty(&c->zombies)) {
 			rcu_read_lock();
@@ -972,6 +988,7 @@ void riso_comp_forget(struct riso_dev *rd)
 	struct riso_cq *c;
 	int bkt;
 
+	lockdep_assert_held(&rd->mutex);
 	hash_for_each_safe(rd->cqs, bkt, tmp, c, hash) {
 		hash_del_rcu(&c->hash);
 		cancel_work_sync(&c->wake);

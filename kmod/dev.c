@@ -660,7 +660,9 @@ static int add_one(struct ib_device *ibdev)
 	};
 	rd->cfg.safe_util = rd->cfg.max_rate;
 	rd->own = rd->cfg;
+	spin_lock_irq(&rd->lock);
 	riso_arb_reconfigure(rd);
+	spin_unlock_irq(&rd->lock);
 
 	err = riso_hook_attach(rd);
 	if (err)

@@ -62,6 +62,7 @@ static struct riso_dev *dev_of(const struct ib_device *ibdev)
 /* May the provider have what a flow posts at once? Under &riso_dev.lock. */
 static bool may_pass(const struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->lock);
 	/* The provider knows best what to say about a QP that cannot send yet. */
 	return f->mode == RISO_FLOW_PASS || f->state < IB_QPS_RTS ||
 	       (f->mode == RISO_FLOW_DRAIN && !riso_queue_len(&f->q) && !f->posting);

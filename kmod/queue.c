@@ -315,6 +315,7 @@ int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 	const struct ib_send_wr *w;
 	int err;
 
+	lockdep_assert_held(&f->rd->lock);
 	/* What is just being posted may have completed already. */
 	if (f->posting)
 		room += q->mark[q->num].head - q->head;
@@ -377,6 +378,7 @@ u32 riso_queue_next(const struct riso_flow *f, u32 chunk)
 {
 	const struct riso_queue *q = &f->q;
 
+	lockdep_assert_held(&f->rd->lock);
 	return piece_wire(f, piece_len(rec_at(q, q->head), q->cur.done, chunk));
 }
 
@@ -390,6 +392,7 @@ void riso_queue_sum(const struct riso_flow *f, u64 *wire)
 	const struct riso_queue *q = &f->q;
 	u64 pos;
 
+	lockdep_assert_held(&f->rd->lock);
 	memset(wire, 0, RISO_DIRS * sizeof(*wire));
 	for (pos = q->head; pos != q->tail; pos++) {
 		const struct riso_rec *rec = rec_at(q, pos);
@@ -406,6 +409,7 @@ void riso_queue_sum(const struct riso_flow *f, u64 *wire)
  */
 u64 riso_queue_since(const struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->lock);
 	return rec_at(&f->q, f->q.head)->queued_ns;
 }
 
@@ -417,6 +421,7 @@ u64 riso_queue_since(const struct riso_flow *f)
  */
 enum riso_dir riso_queue_dir(const struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->lock);
 	return rec_dir(rec_at(&f->q, f->q.head));
 }
 
@@ -481,6 +486,7 @@ bool riso_queue_ready(struct riso_flow *f, u64 now)
 {
 	struct riso_queue *q = &f->q;
 
+	lockdep_assert_held(&f->rd->lock);
 	if (f->posting || f->paused || f->refused)
 		return false;
 	while (riso_queue_len(q) && rec_at(q, q->head)->dead)
@@ -603,6 +609,7 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 	u64 head = q->head;
 	u64 seq = q->seq;
 
+	lockdep_assert_held(&f->rd->lock);
 	*wire = 0;
 	for (q->num = 0; q->num < RISO_BATCH && head < end; q->num++) {
 		struct riso_rec *rec = rec_at(q, head);
@@ -720,6 +727,7 @@ enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
 	u32 taken = q->num;
 	u32 i;
 
+	lockdep_assert_held(&f->rd->lock);
 	if (err)
 		for (taken = 0; taken < q->num; taken++)
 			if (q->mark[taken].wr == bad_wr)
@@ -776,6 +784,7 @@ bool riso_queue_pop(struct riso_flow *f, u64 *wr_id)
 	const struct riso_rec *rec = rec_at(&f->q, f->q.head);
 	bool tell = !rec->dead;
 
+	lockdep_assert_held(&f->rd->lock);
 	*wr_id = rec->wr_id;
 	pop_head(f);
 	return tell;
@@ -789,6 +798,7 @@ bool riso_queue_pop(struct riso_flow *f, u64 *wr_id)
  */
 void riso_queue_drop(struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->lock);
 	while (riso_queue_len(&f->q))
 		pop_head(f);
 }
@@ -802,6 +812,7 @@ void riso_queue_kill(struct riso_flow *f, u64 seq)
 {
 	struct riso_queue *q = &f->q;
 
+	lockdep_assert_held(&f->rd->lock);
 	if (seq - q->seq < riso_queue_len(q))
 		rec_at(q, q->head + (seq - q->seq))->dead = true;
 }
