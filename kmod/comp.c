@@ -731,7 +731,8 @@ static void mark_taken(struct riso_flow *f)
 
 /*
  * Complete what the provider refuses after we took it: with an error for the
- * first and as flushed for the rest, once everything before it has completed.
+ * first and as flushed for the rest, once everything before it has completed. If the ULP
+ * has put the QP into error itself, all are flushed.
  */
 void riso_comp_refuse(struct work_struct *work)
 {
@@ -759,8 +760,8 @@ void riso_comp_refuse(struct work_struct *work)
 		memset(wc, 0, sizeof(*wc));
 		wc->wr_id = wr_id;
 		wc->qp = f->qp;
-		wc->status = f->told_refused ? IB_WC_WR_FLUSH_ERR :
-					       IB_WC_GENERAL_ERR;
+		wc->status = f->told_refused || f->state == IB_QPS_ERR ?
+			     IB_WC_WR_FLUSH_ERR : IB_WC_GENERAL_ERR;
 		f->told_refused = true;
 		riso_flow_failed(f, wc->status);
 		c->soft_tail++;
