@@ -6,6 +6,8 @@
 # tell of no completion that somebody else has polled. The ULP must lose nothing by it.
 #
 #	RISO_ENDS	how many queue pairs end with SENDs waiting (default 300)
+#
+# One kernel is enough.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/ulp.inc"

@@ -4,6 +4,8 @@
 # SMC-R, which asks for events and ignores the answer, whose CQs live as long as the
 # device, and which destroys queue pairs without draining them. Events come late, so that
 # the reaper is there before the ULP, time and again: no completion may be lost by that.
+#
+# One kernel is enough.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/ulp.inc"

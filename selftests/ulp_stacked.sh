@@ -4,6 +4,8 @@
 # Another module puts hooks of its own on top of ours, which lead to ours. Then ours have
 # to stay, and work, until it has taken its own out: while modes are switched, when the
 # module shall be unloaded, when the device is removed.
+#
+# One kernel is enough.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/ulp.inc"
