@@ -354,7 +354,8 @@ void riso_arb_remove(struct riso_flow *f)
 /* Does it post at once, and nothing is cut? */
 static bool goes_whole(const struct riso_flow *f)
 {
-	return f->flush || f->ending || f->mode == RISO_FLOW_DRAIN;
+	return f->flush || f->mode == RISO_FLOW_DRAIN ||
+	       (f->ending && riso_queue_tells(&f->q));
 }
 
 static void place(struct riso_flow *f, enum riso_place place)
@@ -1038,7 +1039,11 @@ static bool pick(struct riso_dev *rd, u64 now, struct turn *t)
 		t->dir = riso_queue_dir(f);
 		t->qt.chunk = whole ? 0 : chunk_of(f, t->dir);
 		t->qt.bytes = whole || sparse ? U64_MAX : 0;
-		t->qt.end = sparse ? f->q.sparse_end : U64_MAX;
+		t->qt.end = U64_MAX;
+		if (sparse)
+			t->qt.end = f->q.sparse_end;
+		else if (f->ending && riso_queue_tells(&f->q))
+			t->qt.end = f->q.told_end;
 		t->qt.debt = true;
 		rd->stats[RISO_STAT_DEBT_POSTED]++;
 		return true;

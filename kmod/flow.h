@@ -74,7 +74,7 @@ enum riso_flow_mode {
  * @posting: one CPU is posting for this flow
  * @paused: nobody may begin to
  * @flush: QP in error: post at once, do not cut
- * @ending: QP is about to end: what is held goes to the provider before, as it is
+ * @ending: QP is about to end: what the peer is told of goes to the provider before
  * @refused: provider takes no more: complete here
  * @told_refused: and has said so once
  * @marked: a marker stands behind what the provider has taken

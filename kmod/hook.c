@@ -196,10 +196,11 @@ static struct riso_flow *flow_of(struct riso_dev *rd, const struct ib_qp *qp)
 }
 
 /*
- * What post_send has accepted goes to the provider while the QP can still send it: a ULP
- * that says good-bye to its peer and ends the QP expects it to have been sent. Nothing is
- * waited for but room in the provider's queue. If nothing of that comes for so long, the
- * path is dead.
+ * What the peer is told of goes to the provider while the QP can still send it, with all
+ * that is in front of it: a ULP that says good-bye to its peer and ends the QP expects it
+ * to have been sent. Nothing is waited for but room in the provider's queue. If nothing of
+ * that comes for so long, the path is dead. Of the rest nobody could tell whether it was
+ * sent, and it would only fill the wire.
  */
 static void hand_over(struct riso_flow *f)
 {
@@ -212,7 +213,7 @@ static void hand_over(struct riso_flow *f)
 		return;
 	for (;;) {
 		spin_lock_irq(&rd->lock);
-		done = !f->q.recs || !riso_queue_len(&f->q) || f->flush ||
+		done = !f->q.recs || !riso_queue_tells(&f->q) || f->flush ||
 		       f->refused || f->state != IB_QPS_RTS;
 		if (!done && was != f->q.head) {
 			was = f->q.head;
@@ -225,7 +226,8 @@ static void hand_over(struct riso_flow *f)
 		if (done)
 			return;
 		riso_arb_run(rd);
-		if (riso_flow_held(f))
+		/* data_race(): a look too early or too late only costs a sleep. */
+		if (data_race(riso_queue_tells(&f->q)))
 			usleep_range(RISO_HAND_OVER_US, 2 * RISO_HAND_OVER_US);
 	}
 }

@@ -141,6 +141,7 @@ int riso_queue_alloc(struct riso_flow *f)
 	q->num = 0;
 	q->seq = 0;
 	q->sparse_end = 0;
+	q->told_end = 0;
 	memset(&q->cur, 0, sizeof(q->cur));
 	return 0;
 }
@@ -198,6 +199,19 @@ static bool is_fetch(enum ib_wr_opcode opcode)
 {
 	return riso_wr_is_read(opcode) ||
 	       container_of_opcode(opcode) == RISO_IN_ATOMIC;
+}
+
+/* Does the peer get a completion by it? */
+static bool is_told(enum ib_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_LOCAL_INV:
+	case IB_WR_REG_MR:
+		return false;
+	default:
+		return !is_fetch(opcode);
+	}
 }
 
 /**
@@ -335,6 +349,8 @@ int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 
 		copy_wr(rec, w, now);
 		q->tail++;
+		if (is_told(w->opcode))
+			q->told_end = q->tail;
 		f->queued++;
 		f->rd->held++;
 		riso_pressure_hold(&f->group->pressure, 1);

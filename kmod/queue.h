@@ -33,6 +33,7 @@ enum { RISO_BATCH = 8 };
  * @cur: how far the record at @head is cut
  * @seq: number of the record at @head, counts all work requests of the flow
  * @sparse_end: records before this one go at once, by the rule of sparse groups
+ * @told_end: behind the last record that the peer is told of
  */
 struct riso_queue {
 	void *recs;
@@ -57,11 +58,18 @@ struct riso_queue {
 	struct riso_cursor cur;
 	u64 seq;
 	u64 sparse_end;
+	u64 told_end;
 };
 
 static inline u32 riso_queue_len(const struct riso_queue *q)
 {
 	return q->tail - q->head;
+}
+
+/* Is something held that the peer is told of? */
+static inline bool riso_queue_tells(const struct riso_queue *q)
+{
+	return q->head < q->told_end;
 }
 
 static inline bool riso_queue_is_sparse(const struct riso_queue *q)
