@@ -1512,14 +1512,14 @@ static void average(struct riso_dev *rd)
 	if (period < RISO_AVERAGE_NS)
 		return;
 	rd->averaged_ns = now;
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	list_for_each_entry(g, &rd->groups, list) {
 		spin_lock_irq(&rd->lock);
 		sync_waits(rd, g, now);
 		riso_pressure_average(&g->pressure, period, now);
 		spin_unlock_irq(&rd->lock);
 	}
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 }
 
 /**
@@ -1641,10 +1641,10 @@ void riso_arb_start(struct riso_dev *rd)
 	struct riso_user *u;
 
 	rd->averaged_ns = ktime_get_ns();
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	list_for_each_entry(g, &rd->groups, list)
 		memset(g->pressure.avg, 0, sizeof(g->pressure.avg));
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	spin_lock_irq(&rd->lock);
 	rd->running = true;
 	list_for_each_entry(u, &rd->users, list)

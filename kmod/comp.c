@@ -834,9 +834,9 @@ static struct riso_cq *add_cq(struct riso_dev *rd, struct ib_cq *cq, u32 room)
  */
 void riso_comp_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra)
 {
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	add_cq(rd, cq, extra);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 }
 
 static void free_cq_rcu(struct rcu_head *head)
@@ -858,7 +858,7 @@ void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
 {
 	struct riso_cq *c;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	c = riso_comp_cq_find(rd, cq);
 	if (c) {
 		hash_del_rcu(&c->hash);
@@ -871,7 +871,7 @@ void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
 		cancel_work_sync(&c->wake);
 		call_rcu(&c->rcu, free_cq_rcu);
 	}
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 }
 
 /**

@@ -127,9 +127,9 @@ static void set_state(struct riso_dev *rd, enum riso_state state)
 
 static void update_flows(struct riso_dev *rd)
 {
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	riso_flow_update_all(rd);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	riso_arb_run(rd);
 }
 
@@ -177,16 +177,16 @@ static int check_capable(struct riso_dev *rd, struct netlink_ext_ack *extack)
 static void unhook(struct riso_dev *rd)
 {
 	/* QPs and CQs may go unnoticed once the hooks do: let go of them before. */
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	rd->buried = true;
 	riso_flow_release_all(rd);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	riso_arb_leave_all(rd);
 	riso_hook_detach(rd);
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	riso_flow_forget_all(rd);
 	riso_comp_forget(rd);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 }
 
 /*
@@ -239,9 +239,9 @@ static void finish(struct riso_dev *rd)
 
 	riso_hook_unpost(rd);
 	riso_hook_unpoll(rd);
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	riso_flow_bare_all(rd);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	mutex_lock(&rd->control);
 	removing = rd->removing;
 	orphan = rd->orphan;
@@ -277,7 +277,7 @@ static void drain_work(struct work_struct *work)
 	}
 	riso_comp_reap(rd);
 	riso_arb_run(rd);
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	riso_flow_tell_all(rd);
 	settled = !riso_flow_settle_all(rd);
 	if (leaving)
@@ -286,15 +286,15 @@ static void drain_work(struct work_struct *work)
 	news = rd->told_latency != !!rd->latency_flows;
 	if (news)
 		rd->told_latency = !rd->told_latency;
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	if (news)
 		riso_nl_ctrl_event(rd);
 	if (leaving && settled) {
 		/* Without its timer nothing is reaped: look once more. */
 		riso_arb_stop(rd);
-		mutex_lock(&rd->mutex);
+		riso_dev_lock(rd);
 		settled = riso_comp_idle(rd);
-		mutex_unlock(&rd->mutex);
+		riso_dev_unlock(rd);
 		if (settled) {
 			finish(rd);
 			return;
@@ -755,7 +755,8 @@ int riso_dev_init(void)
 {
 	int err;
 
-	riso_wq = alloc_workqueue("rdma_isolate", WQ_UNBOUND, 0);
+	/* Storage may wait for what its work does, and memory for storage. */
+	riso_wq = alloc_workqueue("rdma_isolate", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!riso_wq)
 		return -ENOMEM;
 	err = ib_register_client(&riso_client);

@@ -12,6 +12,7 @@
 #include <linux/mutex.h>
 #include <linux/ratelimit_types.h>
 #include <linux/percpu.h>
+#include <linux/sched/mm.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
 #include <linux/wait.h>
@@ -152,7 +153,9 @@ struct riso_change {
  * @cqs: shadows of kernel CQs by CQ, likewise
  * @ref: holders of a pointer to this
  * @index: of @ibdev
- * @mutex: flows, groups, CQ shadows and their life; taken by hooks that may sleep
+ * @mutex: flows, groups, CQ shadows and their life; taken by hooks that may sleep, and
+ *	by riso_dev_lock() only
+ * @noio: what riso_dev_unlock() restores, under @mutex
  * @control: changes of state and settings, outside @mutex; dev.c alone takes it
  * @state: written under @control
  * @qpns: flows by QP number, under @mutex
@@ -217,6 +220,7 @@ struct riso_dev {
 	struct kref ref;
 	u32 index;
 	struct mutex mutex;	/* see above */
+	unsigned int noio;
 	struct mutex control;	/* see above */
 	enum riso_state state;
 	struct xarray qpns;
@@ -293,6 +297,33 @@ struct riso_dev_info {
 
 /* Work of ours: all of it is done before the module goes. */
 extern struct workqueue_struct *riso_wq;
+
+/**
+ * riso_dev_lock - lock the registry of a device
+ * @rd: the device
+ *
+ * Storage that reconnects comes here, and what waits for memory may wait for storage. So
+ * no allocation waits for I/O until riso_dev_unlock().
+ *
+ * Context: may sleep.
+ */
+static inline void riso_dev_lock(struct riso_dev *rd)
+{
+	mutex_lock(&rd->mutex);
+	rd->noio = memalloc_noio_save();
+}
+
+/**
+ * riso_dev_unlock - undo riso_dev_lock()
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+static inline void riso_dev_unlock(struct riso_dev *rd)
+{
+	memalloc_noio_restore(rd->noio);
+	mutex_unlock(&rd->mutex);
+}
 
 int riso_dev_init(void);
 void riso_dev_exit(void);

@@ -482,7 +482,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	INIT_DELAYED_WORK(&f->refuse, riso_comp_refuse);
 	identify(f, user);
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	/*
 	 * Some providers number special QPs alike: one of them is enough. Another that
 	 * has the number is being destroyed.
@@ -490,7 +490,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	old = xa_load(&rd->qpns, f->qpn);
 	if (rd->buried || (old && !READ_ONCE(old->dying)) ||
 	    xa_err(xa_store(&rd->qpns, f->qpn, f, GFP_KERNEL))) {
-		mutex_unlock(&rd->mutex);
+		riso_dev_unlock(rd);
 		kfree(f);
 		return;
 	}
@@ -499,7 +499,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	hash_add_rcu(rd->qps, &f->hash, (unsigned long)qp);
 	riso_nl_changed();
 	trace_flow_create(f, reason(f));
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 }
 
 /**
@@ -610,7 +610,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 {
 	struct riso_dev *rd = f->rd;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	if ((mask & IB_QP_AV) &&
 	    (rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH)) {
 		f->who.peer = rdma_ah_read_grh(&attr->ah_attr)->dgid;
@@ -639,7 +639,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 	if (f->shim)
 		count_sender(f, f->state == IB_QPS_RTS);
 	update(f);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	riso_arb_run(rd);
 }
 
@@ -670,7 +670,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 	struct riso_dev *rd = f->rd;
 
 	cancel_delayed_work_sync(&f->refuse);
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	trace_flow_destroy(f, reason(f));
 	tell_error(f);
 	tell(f, RISO_FLOW_GONE);
@@ -690,7 +690,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 	count_latency(f, false);
 	set_shim(f, false);
 	put_group(f->group);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	call_rcu(&f->rcu, free_flow_rcu);
 }
 
@@ -706,10 +706,10 @@ void riso_flow_tell_faults(struct riso_dev *rd)
 {
 	struct riso_group *g;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	list_for_each_entry(g, &rd->groups, list)
 		tell_faults(rd, g);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 }
 
 /* The flow of a QP that a process may post under grants for; mutex held. */
@@ -737,7 +737,7 @@ int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
 {
 	struct riso_flow *f;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	f = find_owned(rd, qpn, pid);
 	if (f && f->report != reason) {
 		f->report = reason;
@@ -745,7 +745,7 @@ int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
 			set_shim(f, false);
 		update(f);
 	}
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	return f ? 0 : -ENOENT;
 }
 
@@ -767,7 +767,7 @@ int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
 	struct riso_flow *f;
 	int err = 0;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	f = find_owned(rd, qpn, pid);
 	if (!f) {
 		err = -ENOENT;
@@ -785,7 +785,7 @@ int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
 	update(f);
 	*class = f->class;
 unlock:
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	return err;
 }
 
@@ -806,7 +806,7 @@ int riso_flow_admit(struct riso_user *u, u32 qpn, pid_t pid)
 	struct riso_flow *f;
 	int err = -ENOENT;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	f = find_owned(rd, qpn, pid);
 	if (!f)
 		goto unlock;
@@ -827,7 +827,7 @@ int riso_flow_admit(struct riso_user *u, u32 qpn, pid_t pid)
 		u->placed = true;
 	}
 unlock:
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	return err;
 }
 
@@ -845,7 +845,7 @@ void riso_flow_dismiss(struct riso_user *u)
 	struct riso_flow *f;
 	unsigned long qpn;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	if (!u->placed)
 		goto unlock;
 	u->placed = false;
@@ -861,7 +861,7 @@ void riso_flow_dismiss(struct riso_user *u)
 	riso_arb_leave(u);
 	spin_unlock_irq(&rd->lock);
 unlock:
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 }
 
 /**
@@ -874,10 +874,10 @@ void riso_flow_group_put(struct riso_user *u)
 {
 	struct riso_dev *rd = u->rd;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	tell_faults(rd, u->group);
 	put_group(u->group);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 }
 
 /**
@@ -1043,7 +1043,7 @@ int riso_flow_group_next(struct riso_dev *rd, u32 id,
 	struct riso_group *g;
 	int ret = -ENOENT;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	/* Ids grow along the list. */
 	list_for_each_entry(g, &rd->groups, list) {
 		if (g->id < id)
@@ -1052,7 +1052,7 @@ int riso_flow_group_next(struct riso_dev *rd, u32 id,
 		ret = 0;
 		break;
 	}
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	return ret;
 }
 
@@ -1083,7 +1083,7 @@ void riso_flow_count_groups(struct riso_dev *rd, u32 *groups)
 	u64 now;
 
 	memset(groups, 0, (RISO_CLASS_BANDWIDTH + 1) * sizeof(*groups));
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	list_for_each_entry(g, &rd->groups, list)
 		g->classes = 0;
 	xa_for_each(&rd->qpns, qpn, f)
@@ -1103,7 +1103,7 @@ void riso_flow_count_groups(struct riso_dev *rd, u32 *groups)
 			groups[RISO_CLASS_THROUGHPUT]++;
 	}
 	spin_unlock_irq(&rd->lock);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 }
 
 int riso_flow_info_next(struct riso_dev *rd, u32 qpn,
@@ -1113,13 +1113,13 @@ int riso_flow_info_next(struct riso_dev *rd, u32 qpn,
 	struct riso_flow *f;
 	int ret = -ENOENT;
 
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	f = rd->buried ? NULL :
 			 xa_find(&rd->qpns, &index, U32_MAX, XA_PRESENT);
 	if (f) {
 		fill_info(f, info);
 		ret = 0;
 	}
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	return ret;
 }

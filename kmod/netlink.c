@@ -14,6 +14,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/sched/mm.h>
 #include <net/genetlink.h>
 #include <net/ipv6.h>
 #include <net/netlink.h>
@@ -1117,12 +1118,15 @@ int rdma_isolate_nl_hist_get_dumpit(struct sk_buff *skb,
 			    attrs[RDMA_ISOLATE_A_HIST_CLASS], dump_hists);
 }
 
+/* Storage may wait for event_lock, so that nobody who has it may wait for storage. */
 static void tell_listeners(u8 cmd, fill_fn fill, struct riso_dev *rd,
 			   const void *what)
 {
 	struct sk_buff *msg;
+	unsigned int noio;
 
 	mutex_lock(&event_lock);
+	noio = memalloc_noio_save();
 	if (!event_up ||
 	    !genl_has_listeners(&family, &init_net, RDMA_ISOLATE_NLGRP_EVENTS))
 		goto unlock;
@@ -1135,6 +1139,7 @@ static void tell_listeners(u8 cmd, fill_fn fill, struct riso_dev *rd,
 		genlmsg_multicast(&family, msg, 0, RDMA_ISOLATE_NLGRP_EVENTS,
 				  GFP_KERNEL);
 unlock:
+	memalloc_noio_restore(noio);
 	mutex_unlock(&event_lock);
 }
 

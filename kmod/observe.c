@@ -272,10 +272,10 @@ void riso_observe_update(struct riso_dev *rd)
 		WRITE_ONCE(rd->timing, timing);
 		synchronize_rcu();
 	}
-	mutex_lock(&rd->mutex);
+	riso_dev_lock(rd);
 	xa_for_each(&rd->qpns, qpn, f)
 		riso_observe_flow(f);
-	mutex_unlock(&rd->mutex);
+	riso_dev_unlock(rd);
 	WRITE_ONCE(rd->observing, observing);
 	WRITE_ONCE(rd->timing, timing);
 }
