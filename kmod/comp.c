@@ -382,18 +382,19 @@ static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
  * riso_comp_poll - what the ULP's poll_cq does
  * @c: the CQ
  * @num: entries wanted
+ * @found: of these, what the provider has given already, in front
  * @wc: room for them
  *
  * Context: any.
  * Return: entries found; fewer than @num means that the CQ is empty.
  */
-int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc)
+int riso_comp_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
 {
 	unsigned long flags;
-	int n = 0;
-	int got;
+	int got, n;
 
 	spin_lock_irqsave(&c->poll_lock, flags);
+	n = filter(c->rd, wc, found);
 	while (n < num && c->soft_head != c->soft_tail)
 		wc[n++] = c->soft[c->soft_head++ % RISO_SOFT];
 	if (n < num) {
@@ -917,11 +918,8 @@ bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq)
 		return false;
 	f->cq = c;
 	f->cq_room = want;
-	if (!c->tagged) {
-		WRITE_ONCE(c->tagged, true);
-		/* Who polls around us must be out before it has tags. */
-		synchronize_rcu();
-	}
+	/* Who polls around us just now looks for it once more. */
+	WRITE_ONCE(c->tagged, true);
 	return true;
 }
 

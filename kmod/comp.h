@@ -164,7 +164,7 @@ struct riso_slot *riso_comp_oldest(const struct riso_slots *s);
 struct riso_slot *riso_comp_tag(struct riso_slots *s);
 void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire,
 		     u32 ops);
-int riso_comp_poll(struct riso_cq *c, int num, struct ib_wc *wc);
+int riso_comp_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc);
 int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags);
 void riso_comp_purge(struct riso_dev *rd, const struct ib_qp *qp);
 void riso_comp_reap(struct riso_dev *rd);

@@ -136,6 +136,23 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	return rd->orig.post_send(qp, wr, bad_wr);
 }
 
+/*
+ * The first flow of a CQ may have become managed while this was polled around us, and its
+ * tags be among what was found.
+ */
+static int recheck_tags(struct riso_dev *rd, struct ib_cq *cq, int num, int found,
+			struct ib_wc *wc)
+{
+	struct riso_cq *c;
+
+	/* Pairs with &riso_dev.lock: a flow posts under it after riso_cq.tagged was set. */
+	smp_rmb();
+	c = riso_comp_cq_find(rd, cq);
+	if (!c || !READ_ONCE(c->tagged))
+		return found;
+	return riso_comp_poll(c, num, found, wc);
+}
+
 static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 {
 	struct riso_dev *rd = dev_of(cq->device);
@@ -146,8 +163,13 @@ static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 		return rd->orig.poll_cq(cq, num, wc);
 	rcu_read_lock();
 	c = riso_comp_cq_find(rd, cq);
-	ret = c && READ_ONCE(c->tagged) ? riso_comp_poll(c, num, wc) :
-					  rd->orig.poll_cq(cq, num, wc);
+	if (c && READ_ONCE(c->tagged)) {
+		ret = riso_comp_poll(c, num, 0, wc);
+	} else {
+		ret = rd->orig.poll_cq(cq, num, wc);
+		if (ret > 0)
+			ret = recheck_tags(rd, cq, num, ret, wc);
+	}
 	if (READ_ONCE(rd->timing))
 		riso_observe_polled(rd, cq, wc, ret);
 	rcu_read_unlock();
