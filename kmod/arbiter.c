@@ -16,7 +16,10 @@
  * max(bytes / MaxRate, messages / MaxOps), divided by its weight, and the smallest
  * vtime goes first. So neither large messages nor many QPs earn more (paper, 4.2).
  * A group that wakes up is at most one slice ahead of the others. Inside a group,
- * flows take turns of one token.
+ * flows take turns of one token. Groups belong to tenants, which have a vtime of the
+ * same kind: the first tenant is served, and of its groups the first. A tenant has one
+ * group, unless the device says that the processes of a control group or of a user
+ * share.
  *
  * When. While the device has a latency flow (L > 0), messages are cut to chunks
  * and two limits hold:
@@ -111,6 +114,8 @@ enum {
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 	/* A flow that holds something and did not post for this long just posts. */
 	RISO_STUCK_NS = NSEC_PER_SEC,
+	/* Such flows are looked for as often. */
+	RISO_CHECK_NS = NSEC_PER_SEC / 4,
 	/* What the decay of the averages of pressure.c is made for. */
 	RISO_AVERAGE_NS = 2 * NSEC_PER_SEC,
 	RISO_REAP_MIN_NS = 50 * NSEC_PER_USEC,
@@ -186,22 +191,23 @@ static u64 speed(const struct riso_dev *rd, enum riso_dir dir)
 }
 
 /**
- * riso_arb_pace - what the clock runs at
- * @rd: the device
- * @dir: direction
+ * riso_arb_pace - what the clock of a direction runs at
+ * @cfg: settings of the device
+ * @ceiling: what the device was seen to deliver, &riso_arb.ceiling
  *
- * Context: under &riso_dev.lock.
+ * Context: any.
  * Return: SafeUtil, or as much of the rate that is really there, bytes per second.
  */
-u64 riso_arb_pace(const struct riso_dev *rd, enum riso_dir dir)
+u64 riso_arb_pace(const struct riso_cfg *cfg, u64 ceiling)
 {
-	u64 ceiling = rd->arb[dir].ceiling;
+	if (ceiling >= cfg->max_rate)
+		return cfg->safe_util;
+	return mul_u64_u64_div_u64(cfg->safe_util, ceiling, cfg->max_rate);
+}
 
-	lockdep_assert_held(&rd->lock);
-	if (ceiling >= rd->cfg.max_rate)
-		return rd->cfg.safe_util;
-	return mul_u64_u64_div_u64(rd->cfg.safe_util, ceiling,
-				   rd->cfg.max_rate);
+static u64 pace_of(const struct riso_dev *rd, enum riso_dir dir)
+{
+	return riso_arb_pace(&rd->cfg, rd->arb[dir].ceiling);
 }
 
 /**
@@ -307,31 +313,110 @@ static bool in_line(const struct riso_group_dir *gd)
 	return !list_empty(&gd->flows) || gd->asks;
 }
 
-static bool vtime_less(struct rb_node *a, const struct rb_node *b)
+static bool group_less(struct rb_node *a, const struct rb_node *b)
 {
 	return rb_entry(a, struct riso_group_dir, node)->vtime <
 	       rb_entry(b, struct riso_group_dir, node)->vtime;
 }
 
-static void enter_line(struct riso_dev *rd, struct riso_arb *a,
-		       struct riso_group_dir *gd)
+static bool tenant_less(struct rb_node *a, const struct rb_node *b)
 {
-	u64 slice = time_of(token(rd), rd->cfg.max_rate);
-
-	if (in_line(gd))
-		return;
-	if (gd->vtime + slice < a->vnow)
-		gd->vtime = a->vnow - slice;
-	rb_add_cached(&gd->node, &a->tree, vtime_less);
-	riso_pressure_begin(&a->hold, &gd->wait);
+	return rb_entry(a, struct riso_tenant_dir, node)->vtime <
+	       rb_entry(b, struct riso_tenant_dir, node)->vtime;
 }
 
-static void leave_line(struct riso_arb *a, struct riso_group_dir *gd)
+static bool tenant_in_line(const struct riso_tenant_dir *td)
+{
+	return !RB_EMPTY_ROOT(&td->tree.rb_root);
+}
+
+static struct riso_group *group_of(struct riso_group_dir *gd, enum riso_dir dir)
+{
+	return container_of(gd - dir, struct riso_group, dir[0]);
+}
+
+static struct riso_tenant_dir *tenant_of(struct riso_group_dir *gd, enum riso_dir dir)
+{
+	return &group_of(gd, dir)->tenant->dir[dir];
+}
+
+/* Who comes back is at most a slice ahead of those that are being served. */
+static u64 limit_credit(u64 vtime, u64 vnow, u64 slice)
+{
+	return vtime + slice < vnow ? vnow - slice : vtime;
+}
+
+static void insert_group(struct riso_dev *rd, enum riso_dir dir,
+			 struct riso_group_dir *gd)
+{
+	u64 slice = time_of(token(rd), rd->cfg.max_rate);
+	struct riso_tenant_dir *td = tenant_of(gd, dir);
+	struct riso_arb *a = &rd->arb[dir];
+
+	if (!tenant_in_line(td)) {
+		td->vtime = limit_credit(td->vtime, a->vnow, slice);
+		rb_add_cached(&td->node, &a->tree, tenant_less);
+	}
+	gd->vtime = limit_credit(gd->vtime, td->vnow, slice);
+	rb_add_cached(&gd->node, &td->tree, group_less);
+}
+
+static void erase_group(struct riso_dev *rd, enum riso_dir dir,
+			struct riso_group_dir *gd)
+{
+	struct riso_tenant_dir *td = tenant_of(gd, dir);
+
+	rb_erase_cached(&gd->node, &td->tree);
+	if (!tenant_in_line(td))
+		rb_erase_cached(&td->node, &rd->arb[dir].tree);
+}
+
+static void enter_line(struct riso_dev *rd, enum riso_dir dir,
+		       struct riso_group_dir *gd)
 {
 	if (in_line(gd))
 		return;
-	rb_erase_cached(&gd->node, &a->tree);
-	riso_pressure_end(&a->hold, &gd->wait);
+	insert_group(rd, dir, gd);
+	riso_pressure_begin(&rd->arb[dir].hold, &gd->wait);
+}
+
+static void leave_line(struct riso_dev *rd, enum riso_dir dir,
+		       struct riso_group_dir *gd)
+{
+	if (in_line(gd))
+		return;
+	erase_group(rd, dir, gd);
+	riso_pressure_end(&rd->arb[dir].hold, &gd->wait);
+}
+
+/**
+ * riso_arb_enter_tenant - let a group share with others from now on
+ * @rd: the device
+ * @g: the group
+ * @tenant: with whom it shares
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_enter_tenant(struct riso_dev *rd, struct riso_group *g,
+			   struct riso_tenant *tenant)
+{
+	int dir;
+
+	lockdep_assert_held(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		struct riso_group_dir *gd = &g->dir[dir];
+
+		if (in_line(gd))
+			erase_group(rd, dir, gd);
+	}
+	g->tenant = tenant;
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		struct riso_group_dir *gd = &g->dir[dir];
+
+		gd->vtime = tenant->dir[dir].vnow;
+		if (in_line(gd))
+			insert_group(rd, dir, gd);
+	}
 }
 
 /**
@@ -348,7 +433,7 @@ void riso_arb_remove(struct riso_flow *f)
 	list_del_init(&f->arb);
 	if (f->place != RISO_PLACE_GROUP)
 		return;
-	leave_line(&f->rd->arb[f->arb_dir], &f->group->dir[f->arb_dir]);
+	leave_line(f->rd, f->arb_dir, &f->group->dir[f->arb_dir]);
 }
 
 /* Does it post at once, and nothing is cut? */
@@ -373,7 +458,7 @@ static void place(struct riso_flow *f, enum riso_place place)
 		return;
 	}
 	gd = &f->group->dir[f->arb_dir];
-	enter_line(rd, &rd->arb[f->arb_dir], gd);
+	enter_line(rd, f->arb_dir, gd);
 	/* A flow keeps its turn until the token is spent. */
 	if (gd->turn) {
 		list_add(&f->arb, &gd->flows);
@@ -432,12 +517,10 @@ static struct riso_group_dir *first_in_line(const struct riso_arb *a)
 {
 	struct rb_node *node = rb_first_cached(&a->tree);
 
-	return node ? rb_entry(node, struct riso_group_dir, node) : NULL;
-}
-
-static struct riso_group *group_of(struct riso_group_dir *gd, enum riso_dir dir)
-{
-	return container_of(gd - dir, struct riso_group, dir[0]);
+	if (!node)
+		return NULL;
+	node = rb_first_cached(&rb_entry(node, struct riso_tenant_dir, node)->tree);
+	return rb_entry(node, struct riso_group_dir, node);
 }
 
 /* How far off the clock may be: not at all if a timer can pace single chunks. */
@@ -533,13 +616,27 @@ static bool window_full(struct riso_dev *rd, enum riso_dir dir, u64 limit,
 	return excess > slot->wire[dir];
 }
 
-static void set_vtime(struct riso_arb *a, struct riso_group_dir *gd, u64 vtime)
+/* The group, and its tenant, have used more device time, or less if it is negative. */
+static void add_vtime(struct riso_dev *rd, enum riso_dir dir,
+		      struct riso_group_dir *gd, s64 ns)
 {
-	if (in_line(gd))
-		rb_erase_cached(&gd->node, &a->tree);
-	gd->vtime = vtime;
-	if (in_line(gd))
-		rb_add_cached(&gd->node, &a->tree, vtime_less);
+	struct riso_tenant_dir *td = tenant_of(gd, dir);
+	struct riso_arb *a = &rd->arb[dir];
+
+	if (in_line(gd)) {
+		rb_erase_cached(&gd->node, &td->tree);
+		gd->vtime = max_t(s64, 0, gd->vtime + ns);
+		rb_add_cached(&gd->node, &td->tree, group_less);
+	} else {
+		gd->vtime = max_t(s64, 0, gd->vtime + ns);
+	}
+	if (tenant_in_line(td)) {
+		rb_erase_cached(&td->node, &a->tree);
+		td->vtime = max_t(s64, 0, td->vtime + ns);
+		rb_add_cached(&td->node, &a->tree, tenant_less);
+	} else {
+		td->vtime = max_t(s64, 0, td->vtime + ns);
+	}
 }
 
 /* Groups that are active by turns contend for the device. */
@@ -566,15 +663,18 @@ static void charge_group(struct riso_dev *rd, enum riso_dir dir,
 			 u64 now)
 {
 	u64 cost = cost_of(rd, wire, ops, rd->cfg.max_rate);
+	struct riso_tenant_dir *td = &g->tenant->dir[dir];
 	struct riso_group_dir *gd = &g->dir[dir];
 	struct riso_arb *a = &rd->arb[dir];
 
 	if (!a->load)
 		a->slack = true;
 	/* Debt is nobody's turn, but hurts nobody where there is none in line. */
-	if (!debt || !first_in_line(a))
-		a->vnow = max(a->vnow, gd->vtime);
-	set_vtime(a, gd, gd->vtime + cost * RISO_WEIGHT_DEFAULT / g->weight);
+	if (!debt || !first_in_line(a)) {
+		a->vnow = max(a->vnow, td->vtime);
+		td->vnow = max(td->vnow, gd->vtime);
+	}
+	add_vtime(rd, dir, gd, cost * RISO_WEIGHT_DEFAULT / g->weight);
 	g->used_ns += cost;
 	riso_pressure_take(&a->hold, &g->pressure, g->id, cost);
 	note_active(a, g, now);
@@ -652,7 +752,7 @@ static void charge_debt(struct riso_user *u, enum riso_dir dir, u64 debt, u64 no
 	if (!charged)
 		return;
 	move_clock(rd, dir, debt_time(rd, &rd->arb[dir],
-				      cost_of(rd, charged, 0, riso_arb_pace(rd, dir)),
+				      cost_of(rd, charged, 0, pace_of(rd, dir)),
 				      now), now);
 	charge_group(rd, dir, u->group, charged, 0, true, now);
 }
@@ -685,20 +785,36 @@ static void ask(struct riso_user *u, enum riso_dir dir, bool asks)
 	if (gd->asks == asks)
 		return;
 	if (asks) {
-		enter_line(rd, &rd->arb[dir], gd);
+		enter_line(rd, dir, gd);
 		gd->asks = true;
 		rd->asking++;
 	} else {
 		gd->asks = false;
-		leave_line(&rd->arb[dir], gd);
+		leave_line(rd, dir, gd);
 		rd->asking--;
 	}
+}
+
+/* Tell a process how to post, unless it knows. */
+static void update_user(struct riso_user *u)
+{
+	struct riso_dev *rd = u->rd;
+	int dir;
+
+	if (u->pacings == rd->pacings)
+		return;
+	u->pacings = rd->pacings;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		update_user_load(u, dir);
+	riso_grant_pace(u, &rd->pacing);
 }
 
 /* Does it want something? One that is stopped does not, until it calls. */
 static void look_at(struct riso_user *u, bool calls, u64 now)
 {
 	int dir;
+
+	update_user(u);
 
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		if (!read_user(u, dir, now) || (!calls && u->dir[dir].behind))
@@ -823,7 +939,7 @@ static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
 	rd->grants[dir]--;
 	riso_grant_give(u, dir, bytes, begin + RISO_GRANT_NS, now);
-	move_clock(rd, dir, cost_of(rd, bytes, 0, riso_arb_pace(rd, dir)), now);
+	move_clock(rd, dir, cost_of(rd, bytes, 0, pace_of(rd, dir)), now);
 	charge_group(rd, dir, u->group, bytes, 0, false, now);
 	update_user_load(u, dir);
 	trace_user_grant(u, dir, bytes);
@@ -834,14 +950,15 @@ static struct riso_pacing pacing(const struct riso_dev *rd, u64 now)
 {
 	bool contested = now < rd->arb[RISO_TX].contested_ns ||
 			 now < rd->arb[RISO_RX].contested_ns;
-	struct riso_pacing p = {
-		.chunk = shaped(rd) ? rd->cfg.chunk_bytes : RISO_OPEN_CHUNK,
-		.slice_ns = min_t(u64, user_slice(rd), U32_MAX),
-		.sparse = chunk_wire(rd),
-		.window = U64_MAX,
-		.over_target = riso_arb_over_target(rd),
-	};
+	struct riso_pacing p;
 
+	/* With what lies between its members, as it is compared. */
+	memset(&p, 0, sizeof(p));
+	p.chunk = shaped(rd) ? rd->cfg.chunk_bytes : RISO_OPEN_CHUNK;
+	p.slice_ns = min_t(u64, user_slice(rd), U32_MAX);
+	p.sparse = chunk_wire(rd);
+	p.window = U64_MAX;
+	p.over_target = riso_arb_over_target(rd);
 	if (shaped(rd))
 		p.window = 2 * window(rd) + bytes_in(RISO_PATH_NS,
 						     rd->cfg.max_rate);
@@ -853,20 +970,48 @@ static struct riso_pacing pacing(const struct riso_dev *rd, u64 now)
 	return p;
 }
 
-/**
- * riso_arb_pace_users - tell processes how they shall post
- * @rd: the device
- *
- * Context: under &riso_dev.lock.
- */
-void riso_arb_pace_users(struct riso_dev *rd)
+/* How processes shall post now */
+static void update_pacing(struct riso_dev *rd)
 {
 	struct riso_pacing p = pacing(rd, ktime_get_ns());
-	struct riso_user *u;
 
-	lockdep_assert_held(&rd->lock);
-	list_for_each_entry(u, &rd->users, list)
-		riso_grant_pace(u, &p);
+	if (!memcmp(&p, &rd->pacing, sizeof(p)))
+		return;
+	rd->pacing = p;
+	rd->pacings++;
+}
+
+/**
+ * riso_arb_refresh_users - tell processes how they shall post
+ * @rd: the device
+ *
+ * A few at a time, so that nobody waits for all of them.
+ *
+ * Context: may sleep, under no lock that is taken inside &riso_dev.mutex.
+ */
+void riso_arb_refresh_users(struct riso_dev *rd)
+{
+	struct riso_user *u;
+	u32 left;
+	int n;
+
+	spin_lock_irq(&rd->lock);
+	update_pacing(rd);
+	/* Others move those that they have looked at behind the rest, too. */
+	for (left = rd->num_users; left; ) {
+		for (n = 0; left && n < RISO_USER_VISITS; n++, left--) {
+			u = list_first_entry_or_null(&rd->users, struct riso_user, list);
+			if (!u)
+				break;
+			update_user(u);
+			list_move_tail(&u->list, &rd->users);
+		}
+		if (!n)
+			break;
+		spin_unlock_irq(&rd->lock);
+		spin_lock_irq(&rd->lock);
+	}
+	spin_unlock_irq(&rd->lock);
 }
 
 /**
@@ -893,7 +1038,6 @@ int riso_arb_join(struct riso_user *u)
 {
 	struct riso_dev *rd = u->rd;
 	u64 now = ktime_get_ns();
-	struct riso_pacing p;
 	int dir;
 
 	lockdep_assert_held(&rd->lock);
@@ -906,8 +1050,9 @@ int riso_arb_join(struct riso_user *u)
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		u->group->dir[dir].slice_ns = now;
 	list_add_tail(&u->list, &rd->users);
-	p = pacing(rd, now);
-	riso_grant_pace(u, &p);
+	update_pacing(rd);
+	u->pacings = rd->pacings - 1;
+	update_user(u);
 	return 0;
 }
 
@@ -983,7 +1128,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		else
 			t->qt.bytes = bytes_in(now + tick(rd) -
 					       max(a->next, now - tick(rd)),
-					       riso_arb_pace(rd, dir));
+					       pace_of(rd, dir));
 		t->qt.chunk = chunk_of(t->f, dir);
 		limit = window(rd);
 	} else if (now < a->contested_ns) {
@@ -1070,7 +1215,7 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	/* What is only flushed, or soon will be, takes no time of the device. */
 	if (!f->flush && !f->ending) {
 		move_clock(rd, t->dir,
-			   cost_of(rd, wire, ops, riso_arb_pace(rd, t->dir)), now);
+			   cost_of(rd, wire, ops, pace_of(rd, t->dir)), now);
 		charge_group(rd, t->dir, f->group, wire, ops, t->qt.debt, now);
 	}
 	gd->turn += wire;
@@ -1293,7 +1438,6 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 {
 	struct riso_dev *rd = f->rd;
 	struct riso_arb *a = &rd->arb[dir];
-	struct riso_group_dir *gd = &f->group->dir[dir];
 	u64 cost = cost_of(rd, wire, ops, rd->cfg.max_rate);
 
 	lockdep_assert_held(&rd->lock);
@@ -1304,10 +1448,10 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 		return;
 	if (shaped(rd))
 		a->next -= min(a->next, cost_of(rd, wire, ops,
-						riso_arb_pace(rd, dir)));
+						pace_of(rd, dir)));
 	f->group->used_ns -= min(f->group->used_ns, cost);
-	cost = cost * RISO_WEIGHT_DEFAULT / f->group->weight;
-	set_vtime(a, gd, gd->vtime - min(gd->vtime, cost));
+	add_vtime(rd, dir, &f->group->dir[dir],
+		  -(s64)(cost * RISO_WEIGHT_DEFAULT / f->group->weight));
 }
 
 /**
@@ -1452,12 +1596,13 @@ void riso_arb_forget(struct riso_flow *f)
  * @rd: the device
  *
  * Context: under &riso_dev.lock.
+ * Return: true if riso_arb_refresh() has to be called for all flows; so has
+ * riso_arb_refresh_users() in any case.
  */
-void riso_arb_reconfigure(struct riso_dev *rd)
+bool riso_arb_reconfigure(struct riso_dev *rd)
 {
 	bool was = rd->was_shaped;
-	struct riso_flow *f;
-	struct riso_user *u;
+	struct riso_bounds bounds;
 	u64 now = ktime_get_ns();
 	int dir;
 
@@ -1465,6 +1610,8 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 	rd->chunk_ns = time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
 	rd->fine = rd->chunk_ns >= RISO_TICK_NS;
 	rd->was_shaped = shaped(rd);
+	if (was != rd->was_shaped)
+		rd->toggled_ns = now;
 	if (!was && rd->was_shaped)
 		rd->shaped_ns = now;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
@@ -1475,21 +1622,36 @@ void riso_arb_reconfigure(struct riso_dev *rd)
 		rd->arb[dir].ceiling = U64_MAX;
 		rd->arb[dir].peak = 0;
 	}
-	list_for_each_entry(f, &rd->managed, managed) {
-		if (was != rd->was_shaped) {
-			f->rtt_min = U64_MAX;
-			f->rtt_ns = now;
-		}
-		update_load(f, RISO_TX);
-		update_load(f, RISO_RX);
-		riso_arb_wake(f);
-	}
-	list_for_each_entry(u, &rd->users, list) {
-		update_user_load(u, RISO_TX);
-		update_user_load(u, RISO_RX);
-	}
-	riso_arb_pace_users(rd);
+	bounds = (struct riso_bounds) {
+		.max_rate = rd->cfg.max_rate,
+		.chunk_bytes = rd->cfg.chunk_bytes,
+		.inflight_bytes = rd->cfg.inflight_bytes,
+	};
 	trace_budget_update(rd);
+	if (was == rd->was_shaped && !memcmp(&bounds, &rd->bounds, sizeof(bounds)))
+		return false;
+	rd->bounds = bounds;
+	return true;
+}
+
+/**
+ * riso_arb_refresh - what bounds a flow may have changed
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_refresh(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+
+	lockdep_assert_held(&rd->lock);
+	if (f->rtt_ns < rd->toggled_ns) {
+		f->rtt_min = U64_MAX;
+		f->rtt_ns = ktime_get_ns();
+	}
+	update_load(f, RISO_TX);
+	update_load(f, RISO_RX);
+	riso_arb_wake(f);
 }
 
 /* Add what the group waits for just now to its sums. */
@@ -1508,12 +1670,13 @@ static void average(struct riso_dev *rd)
 	u64 now = ktime_get_ns();
 	u64 period = now - rd->averaged_ns;
 	struct riso_group *g;
+	unsigned long id;
 
 	if (period < RISO_AVERAGE_NS)
 		return;
 	rd->averaged_ns = now;
 	riso_dev_lock(rd);
-	list_for_each_entry(g, &rd->groups, list) {
+	xa_for_each(&rd->groups, id, g) {
 		spin_lock_irq(&rd->lock);
 		sync_waits(rd, g, now);
 		riso_pressure_average(&g->pressure, period, now);
@@ -1565,40 +1728,48 @@ static u32 watch_users(struct riso_dev *rd)
 		read_users(rd, ktime_get_ns());
 		spin_unlock_irq(&rd->lock);
 	}
-	if (users)
-		riso_flow_tell_faults(rd);
+	riso_arb_refresh_users(rd);
 	return users;
 }
 
-/* What holds something and did not post for a second posts, whatever is full. */
+/**
+ * riso_arb_unstick - let a flow that has not posted for a second post
+ * @f: the flow
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_arb_unstick(struct riso_flow *f, u64 now)
+{
+	lockdep_assert_held(&f->rd->lock);
+	if (!riso_queue_len(&f->q) || f->debt ||
+	    now - max(f->progress_ns, riso_queue_since(f)) < RISO_STUCK_NS)
+		return;
+	f->debt = true;
+	riso_arb_wake(f);
+}
+
 static void watch(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, watch);
-	struct riso_flow *f;
+	u64 now = ktime_get_ns();
 	u32 users;
-	u64 now;
 	int dir;
 
 	users = watch_users(rd);
-	spin_lock_irq(&rd->lock);
-	now = ktime_get_ns();
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		forget_ceiling(&rd->arb[dir], now);
-	riso_arb_pace_users(rd);
-	list_for_each_entry(f, &rd->managed, managed) {
-		if (!riso_queue_len(&f->q) || f->debt ||
-		    now - max(f->progress_ns, riso_queue_since(f)) <
-		    RISO_STUCK_NS)
-			continue;
-		f->debt = true;
-		riso_arb_wake(f);
+	if (now - rd->checked_ns >= RISO_CHECK_NS) {
+		rd->checked_ns = now;
+		spin_lock_irq(&rd->lock);
+		for (dir = 0; dir < RISO_DIRS; dir++)
+			forget_ceiling(&rd->arb[dir], now);
+		spin_unlock_irq(&rd->lock);
+		riso_flow_check_all(rd);
+		riso_arb_run(rd);
+		average(rd);
 	}
-	spin_unlock_irq(&rd->lock);
-	riso_arb_run(rd);
-	average(rd);
-	queue_delayed_work(riso_wq, &rd->watch, users ? nsecs_to_jiffies(RISO_WATCH_NS) :
-					     HZ / 4);
+	queue_delayed_work(riso_wq, &rd->watch,
+			   nsecs_to_jiffies(users ? RISO_WATCH_NS : RISO_CHECK_NS));
 }
 
 /**
@@ -1639,10 +1810,11 @@ void riso_arb_start(struct riso_dev *rd)
 {
 	struct riso_group *g;
 	struct riso_user *u;
+	unsigned long id;
 
 	rd->averaged_ns = ktime_get_ns();
 	riso_dev_lock(rd);
-	list_for_each_entry(g, &rd->groups, list)
+	xa_for_each(&rd->groups, id, g)
 		memset(g->pressure.avg, 0, sizeof(g->pressure.avg));
 	riso_dev_unlock(rd);
 	spin_lock_irq(&rd->lock);
@@ -1650,7 +1822,7 @@ void riso_arb_start(struct riso_dev *rd)
 	list_for_each_entry(u, &rd->users, list)
 		riso_grant_forget(u);
 	spin_unlock_irq(&rd->lock);
-	queue_delayed_work(riso_wq, &rd->watch, HZ / 4);
+	queue_delayed_work(riso_wq, &rd->watch, nsecs_to_jiffies(RISO_CHECK_NS));
 }
 
 /**

@@ -10,9 +10,12 @@
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
+#include "../uapi/linux/rdma_isolate_user.h"
 #include "pressure.h"
 #include "rule.h"
 
+struct pid;
+struct riso_cfg;
 struct riso_dev;
 struct riso_flow;
 struct riso_slot;
@@ -26,11 +29,43 @@ enum riso_dir {
 };
 
 /**
+ * struct riso_tenant_dir - a tenant's place in one arbiter
+ * @vtime: device time that its groups have used, divided by their weights
+ * @vnow: vtime at which the last of its groups was served
+ * @tree: its groups with something to post, by vtime
+ * @node: in &riso_arb.tree while @tree is not empty
+ */
+struct riso_tenant_dir {
+	u64 vtime;
+	u64 vnow;
+	struct rb_root_cached tree;
+	struct rb_node node;
+};
+
+/**
+ * struct riso_tenant - groups that have one share of the device together
+ * @hash: in &riso_dev.tenants
+ * @by: what makes them one; RISO_SHARE_PROCESS for a tenant of one group
+ * @key: the id of that group, of a control group, or of a user
+ * @groups: how many groups it has
+ * @dir: place in the arbiter of each direction, under &riso_dev.lock
+ *
+ * All except @dir is under &riso_dev.mutex.
+ */
+struct riso_tenant {
+	struct hlist_node hash;
+	enum riso_share_by by;
+	u64 key;
+	u32 groups;
+	struct riso_tenant_dir dir[RISO_DIRS];
+};
+
+/**
  * struct riso_group_dir - a group's place in one arbiter
  * @vtime: device time that the group has used, divided by its weight
  * @flows: flows that have something to post, next one first
  * @asks: its process wants a grant
- * @node: in &riso_arb.tree while @flows is not empty or @asks
+ * @node: in &riso_tenant_dir.tree while @flows is not empty or @asks
  * @slice_ns: when the slice began that @slice_bytes counts
  * @slice_bytes: bytes posted since then, for the rule of sparse groups
  * @turn: bytes that the flow in front has posted in its turn
@@ -51,7 +86,9 @@ struct riso_group_dir {
 
 /**
  * struct riso_group - flows that share one share of the device
- * @list: in &riso_dev.groups
+ * @hash: in &riso_dev.idents, by @who
+ * @tenant: with whom it shares; written under &riso_dev.mutex and &riso_dev.lock
+ * @tgid: the process, NULL for a ULP; counted
  * @id: of this group on this device, never given to another
  * @users: flows that belong to it, protected by &riso_dev.mutex
  * @weight: share against other groups
@@ -66,14 +103,16 @@ struct riso_group_dir {
  * @wrs: work requests posted to their last byte
  * @used_ns: device time of what was posted, not divided by the weight
  * @active_ns: when that was last
- * @classes: a bit for each class of its flows, for riso_flow_count_groups()
+ * @tally: flows of each class that take part, under &riso_dev.mutex
  * @pressure: what it had to wait
  *
  * For kernel flows one ULP that talks to one remote address, for user-space
  * flows one process.
  */
 struct riso_group {
-	struct list_head list;
+	struct hlist_node hash;
+	struct riso_tenant *tenant;
+	struct pid *tgid;
 	u32 id;
 	unsigned int users;
 	u32 weight;
@@ -88,7 +127,7 @@ struct riso_group {
 	u64 wrs;
 	u64 used_ns;
 	u64 active_ns;
-	u32 classes;
+	u32 tally[RISO_CLASSES];
 	struct riso_pressure pressure;
 };
 
@@ -122,8 +161,8 @@ struct riso_group_info {
 
 /**
  * struct riso_arb - state of one direction of a device
- * @tree: groups with something to post, by vtime
- * @vnow: vtime at which the last group was served
+ * @tree: tenants with something to post, by vtime
+ * @vnow: vtime at which the last tenant was served
  * @next: device clock, the time up to which the device has work (ns)
  * @debt_ns: up to when the clock was moved for what processes posted without grants
  * @load: bytes that may stand in the device, of all flows and processes
@@ -173,6 +212,38 @@ struct riso_arb {
 };
 
 /**
+ * struct riso_pacing - how processes shall post, the same for all of a device
+ * @mode: enum riso_user_mode
+ * @chunk: size that messages are cut to, 0 is off
+ * @op_bytes: least cost of a work request
+ * @slice_ns: length of a slice
+ * @sparse: cost bytes without a grant in each
+ * @window: cost bytes out, per queue pair
+ * @over_target: Target99 is missed
+ */
+struct riso_pacing {
+	enum riso_user_mode mode;
+	u32 chunk;
+	u32 op_bytes;
+	u32 slice_ns;
+	u64 sparse;
+	u64 window;
+	bool over_target;
+};
+
+/**
+ * struct riso_bounds - settings that bound single flows
+ * @max_rate: MaxRate, bytes per second
+ * @chunk_bytes: size that messages are cut to
+ * @inflight_bytes: cap on posted, uncompleted bytes
+ */
+struct riso_bounds {
+	u64 max_rate;
+	u32 chunk_bytes;
+	u32 inflight_bytes;
+};
+
+/**
  * enum riso_place - where a flow that has something held stands
  * @RISO_PLACE_GROUP: with its group, for a turn
  * @RISO_PLACE_URGENT: in front of all, as debt
@@ -199,11 +270,15 @@ enum riso_cause {
 void riso_arb_init(struct riso_dev *rd);
 void riso_arb_start(struct riso_dev *rd);
 void riso_arb_stop(struct riso_dev *rd);
-u64 riso_arb_pace(const struct riso_dev *rd, enum riso_dir dir);
+u64 riso_arb_pace(const struct riso_cfg *cfg, u64 ceiling);
 bool riso_arb_over_target(const struct riso_dev *rd);
 void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
 			 struct riso_group_info *info);
-void riso_arb_reconfigure(struct riso_dev *rd);
+void riso_arb_enter_tenant(struct riso_dev *rd, struct riso_group *g,
+			   struct riso_tenant *tenant);
+bool riso_arb_reconfigure(struct riso_dev *rd);
+void riso_arb_refresh(struct riso_flow *f);
+void riso_arb_refresh_users(struct riso_dev *rd);
 void riso_arb_run(struct riso_dev *rd);
 void riso_arb_wake(struct riso_flow *f);
 void riso_arb_remove(struct riso_flow *f);
@@ -211,7 +286,7 @@ void riso_arb_ask(struct riso_user *u);
 int riso_arb_join(struct riso_user *u);
 void riso_arb_leave(struct riso_user *u);
 void riso_arb_leave_all(struct riso_dev *rd);
-void riso_arb_pace_users(struct riso_dev *rd);
+void riso_arb_unstick(struct riso_flow *f, u64 now);
 void riso_arb_forget(struct riso_flow *f);
 void riso_arb_idle(struct riso_flow *f);
 void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops);

@@ -98,31 +98,32 @@ struct riso_dev *riso_dev_of(struct ib_device *ibdev)
 	return ib_get_client_data(ibdev, &riso_client);
 }
 
+/* Anybody may read this, and as often: it takes no lock that a post would wait for. */
 void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info)
 {
-	struct riso_flow *f;
+	unsigned int seq;
 
 	memset(info, 0, sizeof(*info));
 	strscpy(info->name, rd->ibdev->name, sizeof(info->name));
 	info->index = rd->index;
 	info->ports = rd->ibdev->phys_port_cnt;
-	spin_lock_irq(&rd->lock);
-	info->state = rd->state;
-	info->cfg = rd->own;
-	info->latency_flows = rd->latency_flows;
-	info->held = rd->held;
-	info->programs = rd->num_users;
-	list_for_each_entry(f, &rd->managed, managed)
-		info->managed_flows += f->mode == RISO_FLOW_MANAGED;
-	spin_unlock_irq(&rd->lock);
+	info->state = READ_ONCE(rd->state);
+	info->latency_flows = READ_ONCE(rd->latency_flows);
+	info->managed_flows = READ_ONCE(rd->managed_flows);
+	info->held = READ_ONCE(rd->held);
+	info->programs = READ_ONCE(rd->num_users);
+	do {
+		seq = read_seqcount_begin(&rd->cfg_seq);
+		info->cfg = rd->own;
+	} while (read_seqcount_retry(&rd->cfg_seq, seq));
 }
 
 static void set_state(struct riso_dev *rd, enum riso_state state)
 {
 	spin_lock_irq(&rd->lock);
 	WRITE_ONCE(rd->state, state);
-	riso_arb_pace_users(rd);
 	spin_unlock_irq(&rd->lock);
+	riso_arb_refresh_users(rd);
 }
 
 static void update_flows(struct riso_dev *rd)
@@ -452,6 +453,8 @@ static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
 	}
 	if (chg->mask & RISO_SET_CTRL)
 		cfg->ctrl = new->ctrl;
+	if (chg->mask & RISO_SET_SHARE)
+		cfg->share = new->share;
 	return 0;
 }
 
@@ -461,17 +464,28 @@ static const struct riso_steer nobody;
 static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 			 const struct riso_steer *steer, u64 lease_end)
 {
+	enum riso_share_by share = rd->own.share;
 	struct riso_steer was;
+	bool refresh;
 
 	spin_lock_irq(&rd->lock);
+	write_seqcount_begin(&rd->cfg_seq);
 	was = rd->steer;
 	rd->steer = *steer;
 	rd->cfg = *cfg;
 	rd->lease_end = lease_end;
 	if (!lease_end)
 		rd->own = *cfg;
-	riso_arb_reconfigure(rd);
+	write_seqcount_end(&rd->cfg_seq);
+	refresh = riso_arb_reconfigure(rd);
 	spin_unlock_irq(&rd->lock);
+	if (refresh || rd->own.share != share) {
+		riso_dev_lock(rd);
+		riso_flow_refresh_all(rd);
+		riso_flow_share_all(rd);
+		riso_dev_unlock(rd);
+	}
+	riso_arb_refresh_users(rd);
 	riso_arb_run(rd);
 	if (was.pid != steer->pid)
 		update_flows(rd);
@@ -578,16 +592,20 @@ static void lease_expired(struct work_struct *work)
 void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget)
 {
 	u64 now = ktime_get_ns();
+	unsigned int seq;
+	u64 lease_end;
 	int dir;
 
-	spin_lock_irq(&rd->lock);
-	budget->cfg = rd->cfg;
-	budget->lease_ns = rd->lease_end ?
-			   max(rd->lease_end, now + 1) - now : 0;
-	budget->steer = rd->steer;
+	do {
+		seq = read_seqcount_begin(&rd->cfg_seq);
+		budget->cfg = rd->cfg;
+		budget->steer = rd->steer;
+		lease_end = rd->lease_end;
+	} while (read_seqcount_retry(&rd->cfg_seq, seq));
+	budget->lease_ns = lease_end ? max(lease_end, now + 1) - now : 0;
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		budget->pace[dir] = riso_arb_pace(rd, dir);
-	spin_unlock_irq(&rd->lock);
+		budget->pace[dir] = riso_arb_pace(&budget->cfg,
+						  READ_ONCE(rd->arb[dir].ceiling));
 }
 
 /* --- devices come and go --- */
@@ -641,10 +659,13 @@ static int add_one(struct ib_device *ibdev)
 	/* Of those that are left out nothing is printed. */
 	ratelimit_set_flags(&rd->faults, RATELIMIT_MSG_ON_RELEASE);
 	spin_lock_init(&rd->lock);
+	seqcount_spinlock_init(&rd->cfg_seq, &rd->lock);
 	hash_init(rd->qps);
 	hash_init(rd->cqs);
+	hash_init(rd->idents);
+	hash_init(rd->tenants);
 	xa_init(&rd->qpns);
-	INIT_LIST_HEAD(&rd->groups);
+	xa_init(&rd->groups);
 	riso_place_init(&rd->places);
 	INIT_DELAYED_WORK(&rd->drain, drain_work);
 	INIT_DELAYED_WORK(&rd->lease, lease_expired);

@@ -13,6 +13,7 @@
 #include <linux/ratelimit_types.h>
 #include <linux/percpu.h>
 #include <linux/sched/mm.h>
+#include <linux/seqlock.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
 #include <linux/wait.h>
@@ -33,6 +34,7 @@ enum {
 	RISO_QP_HASH_BITS = 10,
 	RISO_CQ_HASH_BITS = 8,
 	RISO_OPS = sizeof(struct ib_device_ops) / sizeof(void *),
+	RISO_GROUP_HASH_BITS = 8,
 };
 
 /**
@@ -65,6 +67,7 @@ enum riso_state {
  * @histogram: measure times from post to completion in observe mode
  * @target99_ns: what the agent steers for (Target99), RISO_AUTO leaves it to the agent
  * @ctrl: whether there may be an agent
+ * @share: which processes have one share together
  */
 struct riso_cfg {
 	u64 max_rate;
@@ -78,6 +81,7 @@ struct riso_cfg {
 	bool histogram;
 	u32 target99_ns;
 	enum riso_ctrl ctrl;
+	enum riso_share_by share;
 };
 
 /**
@@ -137,6 +141,7 @@ struct riso_change {
 #define RISO_SET_HISTOGRAM	BIT(8)
 #define RISO_SET_TARGET99	BIT(9)
 #define RISO_SET_CTRL		BIT(10)
+#define RISO_SET_SHARE		BIT(11)
 
 #define RISO_AUTO		U32_MAX
 
@@ -159,8 +164,10 @@ struct riso_change {
  * @control: changes of state and settings, outside @mutex; dev.c alone takes it
  * @state: written under @control
  * @qpns: flows by QP number, under @mutex
- * @groups: under @mutex
- * @last_group: id given last, likewise
+ * @groups: by id, under @mutex
+ * @idents: groups by who they are, under @mutex
+ * @tenants: by what makes them one, under @mutex
+ * @last_group: id given last, under @mutex
  * @places: of processes, under @mutex
  * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
@@ -174,6 +181,7 @@ struct riso_change {
  * @reaped: completions taken on behalf of ULPs
  * @lock: all below, queues and slots; never held over a call of the provider that
  *	posts, taken inside &riso_cq.poll_lock
+ * @cfg_seq: covers @cfg, @own, @lease_end and @steer for who reads them without @lock
  * @cfg: settings in force
  * @own: the operator's, in force when nothing is lent
  * @lease_end: until when something is, ns, or 0
@@ -181,11 +189,16 @@ struct riso_change {
  * @stats: counters
  * @held: work requests in the queues
  * @latency_flows: latency flows in RTS
+ * @managed_flows: flows that are queued and paced
  * @mtu: the largest of a path so far, bytes
  * @chunk_ns: time of a chunk at SafeUtil
  * @fine: that is long enough for a timer to pace single chunks
  * @was_shaped: messages are cut and paced
  * @shaped_ns: since when
+ * @toggled_ns: when that changed last
+ * @bounds: settings that flows were refreshed for last
+ * @pacing: how processes shall post
+ * @pacings: changes with @pacing
  * @arb: one arbiter for each direction
  * @last_dir: the direction served last
  * @urgent: flows that post as debt
@@ -204,6 +217,7 @@ struct riso_change {
  * @running: the timer may be armed
  * @watch: looks for flows that are stuck, and averages
  * @averaged_ns: when it did that last, its own
+ * @checked_ns: when it looked for flows that are stuck last, its own
  */
 struct riso_dev {
 	/* read on every post and poll, written when hooks come and go */
@@ -224,7 +238,9 @@ struct riso_dev {
 	struct mutex control;	/* see above */
 	enum riso_state state;
 	struct xarray qpns;
-	struct list_head groups;
+	struct xarray groups;
+	DECLARE_HASHTABLE(idents, RISO_GROUP_HASH_BITS);
+	DECLARE_HASHTABLE(tenants, RISO_GROUP_HASH_BITS);
 	u32 last_group;
 	struct riso_places places;
 	struct delayed_work lease;
@@ -239,6 +255,7 @@ struct riso_dev {
 	atomic_long_t reaped;
 
 	spinlock_t lock ____cacheline_aligned_in_smp; /* see above */
+	seqcount_spinlock_t cfg_seq;
 	struct riso_cfg cfg;
 	struct riso_cfg own;
 	u64 lease_end;
@@ -246,11 +263,16 @@ struct riso_dev {
 	u64 stats[RISO_STAT_MAX];
 	u32 held;
 	u32 latency_flows;
+	u32 managed_flows;
 	u32 mtu;
 	u64 chunk_ns;
 	bool fine;
 	bool was_shaped;
 	u64 shaped_ns;
+	u64 toggled_ns;
+	struct riso_bounds bounds;
+	struct riso_pacing pacing;
+	u32 pacings;
 	struct riso_arb arb[RISO_DIRS];
 	enum riso_dir last_dir;
 	struct list_head urgent;
@@ -269,6 +291,7 @@ struct riso_dev {
 	bool running;
 	struct delayed_work watch;
 	u64 averaged_ns;
+	u64 checked_ns;
 };
 
 /**

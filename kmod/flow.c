@@ -16,6 +16,8 @@
  * &riso_dev.lock inside the mutex.
  */
 
+#include <linux/jhash.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -55,6 +57,13 @@ static bool listed(const char *ulp)
 
 /* --- groups --- */
 
+static u32 hash_identity(const struct riso_identity *who)
+{
+	u32 hash = jhash(who->ulp, strlen(who->ulp), who->pid);
+
+	return who->peer_known ? jhash(&who->peer, sizeof(who->peer), hash) : hash;
+}
+
 static bool same_group(const struct riso_identity *a,
 		       const struct riso_identity *b)
 {
@@ -64,48 +73,162 @@ static bool same_group(const struct riso_identity *a,
 	return !a->peer_known || !memcmp(&a->peer, &b->peer, sizeof(a->peer));
 }
 
-static void put_group(struct riso_group *g)
+/* What makes a group one tenant with others */
+static enum riso_share_by sharing(const struct riso_dev *rd, const struct riso_group *g,
+				  u64 *key)
+{
+	const struct riso_place_owner *owner = &g->who.owner;
+
+	if (g->who.pid && rd->own.share == RISO_SHARE_CGROUP) {
+		*key = owner->levels ? owner->cgroup[0] : 0;
+		return RISO_SHARE_CGROUP;
+	}
+	if (g->who.pid && rd->own.share == RISO_SHARE_USER) {
+		*key = owner->uid;
+		return RISO_SHARE_USER;
+	}
+	*key = g->id;
+	return RISO_SHARE_PROCESS;
+}
+
+static struct riso_tenant *get_tenant(struct riso_dev *rd, const struct riso_group *g)
+{
+	struct riso_tenant *t;
+	enum riso_share_by by;
+	int dir;
+	u64 key;
+
+	by = sharing(rd, g, &key);
+	hash_for_each_possible(rd->tenants, t, hash, key) {
+		if (t->by != by || t->key != key)
+			continue;
+		t->groups++;
+		return t;
+	}
+	t = kzalloc(sizeof(*t), GFP_KERNEL);
+	if (!t)
+		return NULL;
+	t->by = by;
+	t->key = key;
+	t->groups = 1;
+	spin_lock_irq(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		t->dir[dir].vtime = rd->arb[dir].vnow;
+		t->dir[dir].tree = RB_ROOT_CACHED;
+	}
+	spin_unlock_irq(&rd->lock);
+	hash_add(rd->tenants, &t->hash, key);
+	return t;
+}
+
+static void put_tenant(struct riso_tenant *t)
+{
+	if (--t->groups)
+		return;
+	hash_del(&t->hash);
+	kfree(t);
+}
+
+/**
+ * riso_flow_share_all - whom groups share with may have changed
+ * @rd: the device
+ *
+ * A group for which there is no memory stays where it is.
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_flow_share_all(struct riso_dev *rd)
+{
+	struct riso_tenant *t, *old;
+	struct riso_group *g;
+	unsigned long id;
+
+	xa_for_each(&rd->groups, id, g) {
+		t = get_tenant(rd, g);
+		if (!t)
+			continue;
+		old = g->tenant;
+		if (t != old) {
+			spin_lock_irq(&rd->lock);
+			riso_arb_enter_tenant(rd, g, t);
+			spin_unlock_irq(&rd->lock);
+		}
+		put_tenant(old);
+	}
+}
+
+static void put_group(struct riso_dev *rd, struct riso_group *g)
 {
 	if (!g || --g->users)
 		return;
-	list_del(&g->list);
+	xa_erase(&rd->groups, g->id);
+	hash_del(&g->hash);
+	put_tenant(g->tenant);
+	put_pid(g->tgid);
 	kfree(g);
 	riso_nl_changed();
 }
 
-static struct riso_group *get_group(struct riso_dev *rd,
-				    const struct riso_identity *flow)
+static struct riso_group *find_group(struct riso_dev *rd,
+				     const struct riso_identity *who)
 {
-	struct riso_identity who = *flow;
+	struct riso_group *g;
+
+	hash_for_each_possible(rd->idents, g, hash, hash_identity(who))
+		if (same_group(&g->who, who))
+			return g;
+	return NULL;
+}
+
+static struct riso_group *new_group(struct riso_dev *rd,
+				    const struct riso_identity *who, struct pid *tgid)
+{
 	struct riso_group *g;
 	int dir;
 
-	/* A process is one group, whoever it talks to. */
-	if (who.pid)
-		who.peer_known = false;
-	list_for_each_entry(g, &rd->groups, list) {
-		if (same_group(&g->who, &who)) {
-			g->users++;
-			return g;
-		}
-	}
 	g = kzalloc(sizeof(*g), GFP_KERNEL);
 	if (!g)
 		return NULL;
-	g->who = who;
-	g->users = 1;
+	g->who = *who;
 	g->weight = RISO_WEIGHT_DEFAULT;
-	g->id = ++rd->last_group;
-	spin_lock_irq(&rd->lock);
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		g->dir[dir].vtime = rd->arb[dir].vnow;
-	spin_unlock_irq(&rd->lock);
+	g->id = rd->last_group + 1;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		INIT_LIST_HEAD(&g->dir[dir].flows);
 		g->dir[dir].wait.p = &g->pressure;
 	}
-	list_add_tail(&g->list, &rd->groups);
+	g->tenant = get_tenant(rd, g);
+	if (!g->tenant)
+		goto err_free;
+	if (xa_err(xa_store(&rd->groups, g->id, g, GFP_KERNEL)))
+		goto err_tenant;
+	rd->last_group++;
+	g->tgid = get_pid(tgid);
+	spin_lock_irq(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		g->dir[dir].vtime = g->tenant->dir[dir].vnow;
+	spin_unlock_irq(&rd->lock);
+	hash_add(rd->idents, &g->hash, hash_identity(who));
 	riso_nl_changed();
+	return g;
+
+err_tenant:
+	put_tenant(g->tenant);
+err_free:
+	kfree(g);
+	return NULL;
+}
+
+static struct riso_group *get_group(struct riso_dev *rd, const struct riso_flow *f)
+{
+	struct riso_identity who = f->who;
+	struct riso_group *g;
+
+	/* A process is one group, whoever it talks to. */
+	if (who.pid)
+		who.peer_known = false;
+	g = find_group(rd, &who) ?: new_group(rd, &who, f->tgid);
+	if (g)
+		g->users++;
 	return g;
 }
 
@@ -204,18 +327,68 @@ static void make_bare(struct riso_flow *f)
 	atomic64_sub(riso_queue_size(f), &memory_used);
 }
 
+/* Count the flow in its group, or no longer if it is @gone; mutex held. */
+static void tally(struct riso_flow *f, bool gone)
+{
+	bool counts = f->class == RISO_CLASS_LATENCY ? f->counted : f->shim || f->q.recs;
+
+	if (f->tallied)
+		--*f->tallied;
+	f->tallied = counts && !gone && f->group ? &f->group->tally[f->class] : NULL;
+	if (f->tallied)
+		++*f->tallied;
+}
+
+/* Under &riso_dev.lock. */
+static void set_mode(struct riso_flow *f, enum riso_flow_mode mode)
+{
+	struct riso_dev *rd = f->rd;
+	u32 managed = rd->managed_flows;
+
+	lockdep_assert_held(&rd->lock);
+	managed -= f->mode == RISO_FLOW_MANAGED;
+	managed += mode == RISO_FLOW_MANAGED;
+	WRITE_ONCE(rd->managed_flows, managed);
+	WRITE_ONCE(f->mode, mode);
+}
+
+/**
+ * riso_flow_refresh_all - what bounds flows may have changed
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_flow_refresh_all(struct riso_dev *rd)
+{
+	struct riso_flow *f;
+	unsigned long qpn;
+
+	lockdep_assert_held(&rd->mutex);
+	xa_for_each(&rd->qpns, qpn, f) {
+		if (!f->q.recs)
+			continue;
+		spin_lock_irq(&rd->lock);
+		riso_arb_refresh(f);
+		spin_unlock_irq(&rd->lock);
+	}
+}
+
 static void count_latency(struct riso_flow *f, bool latency)
 {
 	struct riso_dev *rd = f->rd;
+	bool refresh;
 
 	if (f->counted == latency)
 		return;
 	f->counted = latency;
 	spin_lock_irq(&rd->lock);
-	rd->latency_flows += latency ? 1 : -1;
+	WRITE_ONCE(rd->latency_flows, rd->latency_flows + (latency ? 1 : -1));
 	f->over_target = latency && riso_arb_over_target(rd);
-	riso_arb_reconfigure(rd);
+	refresh = riso_arb_reconfigure(rd);
 	spin_unlock_irq(&rd->lock);
+	if (refresh)
+		riso_flow_refresh_all(rd);
+	riso_arb_refresh_users(rd);
 	riso_arb_run(rd);
 	/* The drain work tells of the first and the last one. */
 	if (rd->told_latency != !!rd->latency_flows)
@@ -243,11 +416,12 @@ static void leave_group(struct riso_flow *f, struct riso_group *old,
 static void join_group(struct riso_flow *f)
 {
 	struct riso_dev *rd = f->rd;
-	struct riso_group *g = get_group(rd, &f->who);
+	struct riso_group *g = get_group(rd, f);
 	struct riso_group *old = f->group;
 
 	if (!g)
 		return;
+	tally(f, true);
 	spin_lock_irq(&rd->lock);
 	riso_arb_remove(f);
 	if (old && old != g)
@@ -256,7 +430,24 @@ static void join_group(struct riso_flow *f)
 	g->weight = f->weight;
 	riso_arb_wake(f);
 	spin_unlock_irq(&rd->lock);
-	put_group(old);
+	put_group(rd, old);
+}
+
+/* May the caller see what belongs to this process, or if it is NULL to the kernel? */
+static bool is_visible(const struct riso_viewer *viewer, struct pid *tgid)
+{
+	return tgid ? pid_nr_ns(tgid, viewer->ns) : viewer->ns == &init_pid_ns;
+}
+
+/* As the viewer's namespaces have it */
+static void translate(const struct riso_viewer *viewer, struct pid *tgid,
+		      struct riso_identity *who)
+{
+	if (viewer->ns == &init_pid_ns)
+		return;
+	who->pid = pid_nr_ns(tgid, viewer->ns);
+	who->uid = from_kuid_munged(viewer->user_ns, make_kuid(&init_user_ns, who->uid));
+	who->cgroup[0] = 0;
 }
 
 /* Mutex held. */
@@ -272,18 +463,12 @@ static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
 		.reason = reason(f),
 		.qp_type = f->qp->qp_type,
 		.qp_state = f->state,
-		.peer = f->who.peer,
-		.peer_known = f->who.peer_known,
-		.pid = f->who.pid,
-		.uid = f->who.uid,
+		.who = f->who,
 		.rule_id = f->rule_id,
 		.weight = f->weight,
 		.group = f->group ? f->group->id : 0,
 		.over_target = f->over_target,
 	};
-	strscpy(info->ulp, f->who.ulp, sizeof(info->ulp));
-	strscpy(info->comm, f->who.comm, sizeof(info->comm));
-	strscpy(info->cgroup, f->who.cgroup, sizeof(info->cgroup));
 	riso_observe_sum(f, &seen);
 	spin_lock_irq(&rd->lock);
 	info->tx_bytes = f->bytes[RISO_TX] + seen.n[RISO_SEEN_TX];
@@ -391,7 +576,7 @@ static void update(struct riso_flow *f)
 		mode = RISO_FLOW_MANAGED;
 	else if (mode == RISO_FLOW_MANAGED)
 		mode = RISO_FLOW_DRAIN;
-	WRITE_ONCE(f->mode, mode);
+	set_mode(f, mode);
 	riso_arb_wake(f);
 	spin_unlock_irq(&rd->lock);
 	riso_comp_use(f, mode == RISO_FLOW_MANAGED);
@@ -400,6 +585,7 @@ static void update(struct riso_flow *f)
 	count_latency(f, f->class == RISO_CLASS_LATENCY &&
 		      f->unfit != RISO_REASON_SPECIAL_QP &&
 		      f->state == IB_QPS_RTS && !is_reference(f));
+	tally(f, false);
 	tell_news(f);
 }
 
@@ -440,6 +626,8 @@ static void identify(struct riso_flow *f, bool user)
 		get_task_comm(who->comm, current->group_leader);
 		who->pid = task_tgid_nr(current);
 		who->uid = from_kuid(&init_user_ns, current_uid());
+		f->tgid = get_task_pid(current, PIDTYPE_TGID);
+		riso_place_identify(&who->owner);
 		identify_cgroup(who);
 	} else if (f->qp->pd && f->qp->pd->res.kern_name) {
 		/* rdma_cm stamps its own name on QPs, the PD has the ULP's. */
@@ -491,6 +679,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	if (rd->buried || (old && !READ_ONCE(old->dying)) ||
 	    xa_err(xa_store(&rd->qpns, f->qpn, f, GFP_KERNEL))) {
 		riso_dev_unlock(rd);
+		put_pid(f->tgid);
 		kfree(f);
 		return;
 	}
@@ -575,7 +764,7 @@ static void reset(struct riso_flow *f)
 	if (riso_comp_alloc(f)) {
 		f->no_memory = true;
 		spin_lock_irq(&rd->lock);
-		WRITE_ONCE(f->mode, RISO_FLOW_PASS);
+		set_mode(f, RISO_FLOW_PASS);
 		spin_unlock_irq(&rd->lock);
 		make_bare(f);
 	}
@@ -656,6 +845,7 @@ static void free_flow_rcu(struct rcu_head *head)
 	struct riso_flow *f = container_of(head, struct riso_flow, rcu);
 
 	riso_observe_free(f);
+	put_pid(f->tgid);
 	kfree(f);
 }
 
@@ -684,12 +874,16 @@ void riso_flow_destroyed(struct riso_flow *f)
 		spin_unlock_irq(&rd->lock);
 		make_bare(f);
 	}
+	spin_lock_irq(&rd->lock);
+	set_mode(f, RISO_FLOW_PASS);
+	spin_unlock_irq(&rd->lock);
 	riso_comp_use(f, false);
 	riso_comp_abandon(f);
 	riso_comp_release(f);
 	count_latency(f, false);
 	set_shim(f, false);
-	put_group(f->group);
+	tally(f, true);
+	put_group(rd, f->group);
 	riso_dev_unlock(rd);
 	call_rcu(&f->rcu, free_flow_rcu);
 }
@@ -697,17 +891,26 @@ void riso_flow_destroyed(struct riso_flow *f)
 /* --- processes that post under grants --- */
 
 /**
- * riso_flow_tell_faults - tell listeners what processes were seen to do wrong
+ * riso_flow_check_all - let flows go on that are stuck, and tell what processes did wrong
  * @rd: the device
  *
  * Context: may sleep.
  */
-void riso_flow_tell_faults(struct riso_dev *rd)
+void riso_flow_check_all(struct riso_dev *rd)
 {
 	struct riso_group *g;
+	struct riso_flow *f;
+	unsigned long i;
 
 	riso_dev_lock(rd);
-	list_for_each_entry(g, &rd->groups, list)
+	xa_for_each(&rd->qpns, i, f) {
+		if (!f->q.recs)
+			continue;
+		spin_lock_irq(&rd->lock);
+		riso_arb_unstick(f, ktime_get_ns());
+		spin_unlock_irq(&rd->lock);
+	}
+	xa_for_each(&rd->groups, i, g)
 		tell_faults(rd, g);
 	riso_dev_unlock(rd);
 }
@@ -791,7 +994,7 @@ unlock:
 
 /**
  * riso_flow_admit - let a process take part
- * @u: the process; its device and its owner are set
+ * @u: the process; its device is set
  * @qpn: number of a QP of its own
  * @pid: its number
  *
@@ -810,6 +1013,7 @@ int riso_flow_admit(struct riso_user *u, u32 qpn, pid_t pid)
 	f = find_owned(rd, qpn, pid);
 	if (!f)
 		goto unlock;
+	u->owner = f->who.owner;
 	err = f->group ? riso_place_take(&rd->places, &u->owner) : -ENOMEM;
 	f->report = err == -EUSERS || err == -EDQUOT ? RISO_REASON_NO_PLACE :
 						       RISO_REASON_NONE;
@@ -876,7 +1080,7 @@ void riso_flow_group_put(struct riso_user *u)
 
 	riso_dev_lock(rd);
 	tell_faults(rd, u->group);
-	put_group(u->group);
+	put_group(rd, u->group);
 	riso_dev_unlock(rd);
 }
 
@@ -891,7 +1095,7 @@ void riso_flow_surrender(struct riso_flow *f)
 	f->unfit = RISO_REASON_UNKNOWN_OPCODE;
 	f->cq->uses -= f->cq_uses;
 	f->cq_uses = 0;
-	WRITE_ONCE(f->mode, RISO_FLOW_DRAIN);
+	set_mode(f, RISO_FLOW_DRAIN);
 	riso_dev_settle(f->rd);
 }
 
@@ -969,7 +1173,7 @@ u32 riso_flow_settle_all(struct riso_dev *rd)
 			continue;
 		if (f->mode == RISO_FLOW_DRAIN && !riso_queue_len(&f->q) &&
 		    !f->posting && (!f->slots || f->slots->head == f->slots->tail))
-			WRITE_ONCE(f->mode, RISO_FLOW_PASS);
+			set_mode(f, RISO_FLOW_PASS);
 		else
 			draining++;
 	}
@@ -991,6 +1195,7 @@ void riso_flow_bare_all(struct riso_dev *rd)
 	xa_for_each(&rd->qpns, qpn, f) {
 		make_bare(f);
 		riso_comp_free(f);
+		tally(f, false);
 	}
 }
 
@@ -1023,7 +1228,8 @@ void riso_flow_forget_all(struct riso_dev *rd)
 	xa_for_each(&rd->qpns, qpn, f) {
 		xa_erase(&rd->qpns, qpn);
 		hash_del_rcu(&f->hash);
-		put_group(f->group);
+		tally(f, true);
+		put_group(rd, f->group);
 		call_rcu(&f->rcu, free_flow_rcu);
 	}
 }
@@ -1032,39 +1238,40 @@ void riso_flow_forget_all(struct riso_dev *rd)
  * riso_flow_group_next - walk the groups of a device by id
  * @rd: the device
  * @id: first id to look at
+ * @viewer: who looks
  * @info: filled in
  *
  * Context: may sleep.
- * Return: 0, or -ENOENT when there is none from @id on.
+ * Return: 0, or -ENOENT when there is none from @id on that the viewer may see.
  */
-int riso_flow_group_next(struct riso_dev *rd, u32 id,
+int riso_flow_group_next(struct riso_dev *rd, u32 id, const struct riso_viewer *viewer,
 			 struct riso_group_info *info)
 {
+	unsigned long index = id;
 	struct riso_group *g;
-	int ret = -ENOENT;
 
 	riso_dev_lock(rd);
-	/* Ids grow along the list. */
-	list_for_each_entry(g, &rd->groups, list) {
-		if (g->id < id)
-			continue;
+	g = xa_find(&rd->groups, &index, U32_MAX, XA_PRESENT);
+	while (g && !is_visible(viewer, g->tgid))
+		g = xa_find_after(&rd->groups, &index, U32_MAX, XA_PRESENT);
+	if (g) {
 		riso_arb_group_info(rd, g, info);
-		ret = 0;
-		break;
+		translate(viewer, g->tgid, &info->who);
 	}
 	riso_dev_unlock(rd);
-	return ret;
+	return g ? 0 : -ENOENT;
 }
 
-/* Has it something to do, or had so a moment ago? */
+/* Has it something to do, or had so a moment ago? It may change while it is looked at. */
 static bool is_active(const struct riso_group *g, u64 now)
 {
+	u64 last = READ_ONCE(g->active_ns);
 	int dir;
 
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		if (!list_empty(&g->dir[dir].flows) || g->dir[dir].asks)
+		if (!list_empty(&g->dir[dir].flows) || READ_ONCE(g->dir[dir].asks))
 			return true;
-	return g->active_ns && now - g->active_ns < NSEC_PER_SEC;
+	return last && now < last + NSEC_PER_SEC;
 }
 
 /**
@@ -1077,49 +1284,49 @@ static bool is_active(const struct riso_group *g, u64 now)
  */
 void riso_flow_count_groups(struct riso_dev *rd, u32 *groups)
 {
+	u64 now = ktime_get_ns();
 	struct riso_group *g;
-	struct riso_flow *f;
-	unsigned long qpn;
-	u64 now;
+	unsigned long id;
 
-	memset(groups, 0, (RISO_CLASS_BANDWIDTH + 1) * sizeof(*groups));
+	memset(groups, 0, RISO_CLASSES * sizeof(*groups));
 	riso_dev_lock(rd);
-	list_for_each_entry(g, &rd->groups, list)
-		g->classes = 0;
-	xa_for_each(&rd->qpns, qpn, f)
-		if (f->group && (f->class == RISO_CLASS_LATENCY ? f->counted :
-							     f->shim || f->q.recs))
-			f->group->classes |= BIT(f->class);
-	spin_lock_irq(&rd->lock);
-	now = ktime_get_ns();
-	list_for_each_entry(g, &rd->groups, list) {
-		if (g->classes & BIT(RISO_CLASS_LATENCY))
+	xa_for_each(&rd->groups, id, g) {
+		if (g->tally[RISO_CLASS_LATENCY])
 			groups[RISO_CLASS_LATENCY]++;
 		if (!is_active(g, now))
 			continue;
-		if (g->classes & BIT(RISO_CLASS_BANDWIDTH))
+		if (g->tally[RISO_CLASS_BANDWIDTH])
 			groups[RISO_CLASS_BANDWIDTH]++;
-		else if (g->classes & BIT(RISO_CLASS_THROUGHPUT))
+		else if (g->tally[RISO_CLASS_THROUGHPUT])
 			groups[RISO_CLASS_THROUGHPUT]++;
 	}
-	spin_unlock_irq(&rd->lock);
 	riso_dev_unlock(rd);
 }
 
-int riso_flow_info_next(struct riso_dev *rd, u32 qpn,
+/**
+ * riso_flow_info_next - walk the flows of a device by QP number
+ * @rd: the device
+ * @qpn: first number to look at
+ * @viewer: who looks
+ * @info: filled in
+ *
+ * Context: may sleep.
+ * Return: 0, or -ENOENT when there is none from @qpn on that the viewer may see.
+ */
+int riso_flow_info_next(struct riso_dev *rd, u32 qpn, const struct riso_viewer *viewer,
 			struct riso_flow_info *info)
 {
 	unsigned long index = qpn;
 	struct riso_flow *f;
-	int ret = -ENOENT;
 
 	riso_dev_lock(rd);
-	f = rd->buried ? NULL :
-			 xa_find(&rd->qpns, &index, U32_MAX, XA_PRESENT);
+	f = rd->buried ? NULL : xa_find(&rd->qpns, &index, U32_MAX, XA_PRESENT);
+	while (f && !is_visible(viewer, f->tgid))
+		f = xa_find_after(&rd->qpns, &index, U32_MAX, XA_PRESENT);
 	if (f) {
 		fill_info(f, info);
-		ret = 0;
+		translate(viewer, f->tgid, &info->who);
 	}
 	riso_dev_unlock(rd);
-	return ret;
+	return f ? 0 : -ENOENT;
 }

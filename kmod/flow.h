@@ -48,6 +48,7 @@ enum riso_flow_mode {
  * @wishes: it would
  * @choose: its rule lets it
  * @who: whom it belongs to, what rules match on
+ * @tgid: the process that made it, NULL for a ULP; counted
  * @class: latency, throughput or bandwidth
  * @rule_id: rule that gave class and weight, 0 for none
  * @weight: of its group
@@ -57,6 +58,7 @@ enum riso_flow_mode {
  * @cq_uses: its part of riso_cq.uses
  * @no_memory: not managed: the cap on memory was reached
  * @counted: as a latency flow
+ * @tallied: where it is counted in its group, or NULL
  * @dying: the provider is destroying the QP; its number may be another's already
  * @told: listeners know of it
  * @told_reason: and that this is why it is not managed
@@ -131,6 +133,7 @@ struct riso_flow {
 	bool wishes;
 	bool choose;
 	struct riso_identity who;
+	struct pid *tgid;
 	enum riso_class class;
 	u32 rule_id;
 	u32 weight;
@@ -140,6 +143,7 @@ struct riso_flow {
 	u32 cq_uses;
 	bool no_memory;
 	bool counted;
+	u32 *tallied;
 	bool dying;
 	bool told;
 	enum riso_reason told_reason;
@@ -208,19 +212,24 @@ static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
 }
 
 /**
+ * struct riso_viewer - who looks at flows and groups
+ * @ns: what belongs to processes of this PID namespace, and of those below, is shown;
+ *	the kernel's own in the initial one
+ * @user_ns: that users are shown by
+ */
+struct riso_viewer {
+	struct pid_namespace *ns;
+	struct user_namespace *user_ns;
+};
+
+/**
  * struct riso_flow_info - a flow as a dump shows it
  * @qpn: QP number
  * @class: latency, throughput or bandwidth
  * @reason: why it is not managed
  * @qp_type: as &enum ib_qp_type
  * @qp_state: as &enum ib_qp_state
- * @ulp: kernel owner
- * @peer: GID of the peer
- * @peer_known: @peer is valid
- * @pid: of the owner, 0 for a ULP
- * @comm: likewise
- * @uid: likewise
- * @cgroup: likewise
+ * @who: whom it belongs to
  * @rule_id: rule that gave class and weight, 0 for none
  * @weight: of its group
  * @tx_bytes: payload sent
@@ -233,6 +242,7 @@ static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
  * @held: work requests in the queue
  * @rnr_timer: delay for senders without a receive, as encoded
  * @rnr_known: @rnr_timer is valid
+ * @over_target: Current99 was above Target99 when it was counted
  * @error: how its first failed work request failed
  * @group: id of its group, 0 when there was no memory for one
  * @sizes: messages by size class, posted while observed
@@ -243,13 +253,7 @@ struct riso_flow_info {
 	enum riso_reason reason;
 	u32 qp_type;
 	u32 qp_state;
-	char ulp[RISO_ULP_LEN];
-	union ib_gid peer;
-	bool peer_known;
-	pid_t pid;
-	char comm[TASK_COMM_LEN];
-	uid_t uid;
-	char cgroup[RISO_CGROUP_LEN];
+	struct riso_identity who;
 	u32 rule_id;
 	u32 weight;
 	u64 tx_bytes;
@@ -280,7 +284,9 @@ void riso_flow_update_all(struct riso_dev *rd);
 int riso_flow_admit(struct riso_user *u, u32 qpn, pid_t pid);
 void riso_flow_dismiss(struct riso_user *u);
 void riso_flow_group_put(struct riso_user *u);
-void riso_flow_tell_faults(struct riso_dev *rd);
+void riso_flow_check_all(struct riso_dev *rd);
+void riso_flow_refresh_all(struct riso_dev *rd);
+void riso_flow_share_all(struct riso_dev *rd);
 void riso_flow_count_groups(struct riso_dev *rd, u32 *groups);
 int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
 		     enum riso_reason reason);
@@ -294,9 +300,9 @@ u32 riso_flow_settle_all(struct riso_dev *rd);
 void riso_flow_release_all(struct riso_dev *rd);
 void riso_flow_bare_all(struct riso_dev *rd);
 void riso_flow_forget_all(struct riso_dev *rd);
-int riso_flow_group_next(struct riso_dev *rd, u32 id,
+int riso_flow_group_next(struct riso_dev *rd, u32 id, const struct riso_viewer *viewer,
 			 struct riso_group_info *info);
-int riso_flow_info_next(struct riso_dev *rd, u32 qpn,
+int riso_flow_info_next(struct riso_dev *rd, u32 qpn, const struct riso_viewer *viewer,
 			struct riso_flow_info *info);
 
 #endif /* RISO_FLOW_H */

@@ -77,6 +77,7 @@ struct riso_share {
  * @placed: it has a place, under &riso_dev.mutex
  * @kpage: what it is told
  * @upage: what it tells
+ * @pacings: &riso_dev.pacings when @kpage was written
  * @mode: what @kpage says
  * @classes: likewise
  * @modes: changes with @mode and @gone
@@ -96,6 +97,7 @@ struct riso_user {
 	bool placed;
 	struct riso_kpage *kpage;
 	const struct riso_upage *upage;
+	u32 pacings;
 	enum riso_user_mode mode;
 	u32 classes;
 	u32 modes;
@@ -103,26 +105,6 @@ struct riso_user {
 	s64 offset_ns;
 	struct riso_share dir[RISO_DIRS];
 	wait_queue_head_t wait;
-};
-
-/**
- * struct riso_pacing - how processes shall post, the same for all of a device
- * @mode: enum riso_user_mode
- * @chunk: size that messages are cut to, 0 is off
- * @op_bytes: least cost of a work request
- * @slice_ns: length of a slice
- * @sparse: cost bytes without a grant in each
- * @window: cost bytes out, per queue pair
- * @over_target: Target99 is missed
- */
-struct riso_pacing {
-	enum riso_user_mode mode;
-	u32 chunk;
-	u32 op_bytes;
-	u32 slice_ns;
-	u64 sparse;
-	u64 window;
-	bool over_target;
 };
 
 /**

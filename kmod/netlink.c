@@ -14,6 +14,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched/mm.h>
 #include <net/genetlink.h>
 #include <net/ipv6.h>
@@ -58,6 +59,15 @@ static int check_admin(struct sk_buff *skb, struct genl_info *info)
 
 	GENL_SET_ERR_MSG(info, "CAP_NET_ADMIN is needed");
 	return -EPERM;
+}
+
+/* Who asks: flows and groups are shown as nldev would show their processes. */
+static struct riso_viewer viewer(void)
+{
+	return (struct riso_viewer) {
+		.ns = task_active_pid_ns(current),
+		.user_ns = current_user_ns(),
+	};
 }
 
 /* Grows when there is one more or less of what a dump lists; never 0. */
@@ -222,7 +232,8 @@ static int fill_dev(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_PROGRAMS, info.programs) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_TARGET99_NS,
 			info.cfg.target99_ns) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_CTRL, info.cfg.ctrl))
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_CTRL, info.cfg.ctrl) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_SHARE, info.cfg.share))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -308,6 +319,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct riso_change chg = {};
 	struct riso_dev *rd;
 	u32 histogram = 0;
+	u32 share = 0;
 	u32 mode = 0;
 	u32 ctrl = 0;
 	int err;
@@ -340,6 +352,8 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 		 &chg.cfg.target99_ns, RISO_SET_TARGET99, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_CTRL, &ctrl, RISO_SET_CTRL, &chg);
 	chg.cfg.ctrl = ctrl;
+	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_SHARE, &share, RISO_SET_SHARE, &chg);
+	chg.cfg.share = share;
 	if (!chg.mask) {
 		GENL_SET_ERR_MSG(info, "nothing to change was given");
 		return -EINVAL;
@@ -356,6 +370,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 {
 	const struct riso_flow_info *info = what;
+	const struct riso_identity *who = &info->who;
 	int i;
 
 	if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_DEV, rd->ibdev->name) ||
@@ -385,9 +400,9 @@ static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_HELD, info->held,
 			      RDMA_ISOLATE_A_FLOW_PAD) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_GROUP, info->group) ||
-	    put_text(skb, RDMA_ISOLATE_A_FLOW_ULP, info->ulp) ||
-	    put_text(skb, RDMA_ISOLATE_A_FLOW_COMM, info->comm) ||
-	    put_text(skb, RDMA_ISOLATE_A_FLOW_CGROUP, info->cgroup))
+	    put_text(skb, RDMA_ISOLATE_A_FLOW_ULP, who->ulp) ||
+	    put_text(skb, RDMA_ISOLATE_A_FLOW_COMM, who->comm) ||
+	    put_text(skb, RDMA_ISOLATE_A_FLOW_CGROUP, who->cgroup))
 		return -EMSGSIZE;
 
 	if (info->rnr_known &&
@@ -402,13 +417,13 @@ static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_OVER_TARGET, 1))
 		return -EMSGSIZE;
 
-	if (info->peer_known &&
-	    put_peer(skb, RDMA_ISOLATE_A_FLOW_PEER, &info->peer))
+	if (who->peer_known &&
+	    put_peer(skb, RDMA_ISOLATE_A_FLOW_PEER, &who->peer))
 		return -EMSGSIZE;
 
-	if (info->pid &&
-	    (nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_PID, info->pid) ||
-	     nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_UID, info->uid)))
+	if (who->pid &&
+	    (nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_PID, who->pid) ||
+	     nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_UID, who->uid)))
 		return -EMSGSIZE;
 
 	for (i = 0; i < RISO_SIZES; i++)
@@ -423,6 +438,7 @@ static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *qpn = info->attrs[RDMA_ISOLATE_A_FLOW_QPN];
+	struct riso_viewer who = viewer();
 	struct riso_flow_info flow;
 	struct riso_dev *rd;
 	int err;
@@ -436,7 +452,7 @@ int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 
-	if (riso_flow_info_next(rd, nla_get_u32(qpn), &flow) ||
+	if (riso_flow_info_next(rd, nla_get_u32(qpn), &who, &flow) ||
 	    flow.qpn != nla_get_u32(qpn)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, qpn,
 				    "the device has no queue pair of this number made since the module was loaded");
@@ -453,10 +469,11 @@ int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
 static int dump_flows(struct sk_buff *skb, struct netlink_callback *cb,
 		      struct riso_dev *rd)
 {
+	struct riso_viewer who = viewer();
 	struct riso_flow_info flow;
 	int err;
 
-	while (!riso_flow_info_next(rd, cb->args[1], &flow)) {
+	while (!riso_flow_info_next(rd, cb->args[1], &who, &flow)) {
 		err = put_part(skb, cb, RDMA_ISOLATE_CMD_FLOW_GET, fill_flow,
 			       rd, &flow);
 		if (err)
@@ -616,6 +633,7 @@ static int fill_group(struct sk_buff *skb, struct riso_dev *rd,
 int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *id = info->attrs[RDMA_ISOLATE_A_GROUP_ID];
+	struct riso_viewer who = viewer();
 	struct riso_group_info group;
 	struct riso_dev *rd;
 	int err;
@@ -629,7 +647,7 @@ int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 
-	if (riso_flow_group_next(rd, nla_get_u32(id), &group) ||
+	if (riso_flow_group_next(rd, nla_get_u32(id), &who, &group) ||
 	    group.id != nla_get_u32(id)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, id,
 				    "no group has this id on the device");
@@ -646,10 +664,11 @@ int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
 static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb,
 		       struct riso_dev *rd)
 {
+	struct riso_viewer who = viewer();
 	struct riso_group_info group;
 	int err;
 
-	while (!riso_flow_group_next(rd, cb->args[1], &group)) {
+	while (!riso_flow_group_next(rd, cb->args[1], &who, &group)) {
 		err = put_part(skb, cb, RDMA_ISOLATE_CMD_GROUP_GET, fill_group,
 			       rd, &group);
 		if (err)
@@ -1183,6 +1202,17 @@ void riso_nl_fault_event(struct riso_dev *rd, const struct riso_group_info *info
 	tell_listeners(RDMA_ISOLATE_CMD_GROUP_FAULT_NTF, fill_group, rd, info);
 }
 
+/*
+ * Events tell of everybody, so that only an administrator may hear them. The generated
+ * groups cannot say that.
+ */
+static const struct genl_multicast_group mcgrps[] = {
+	[RDMA_ISOLATE_NLGRP_EVENTS] = {
+		.name = RDMA_ISOLATE_MCGRP_EVENTS,
+		.flags = GENL_MCAST_CAP_NET_ADMIN,
+	},
+};
+
 static struct genl_family family __ro_after_init = {
 	.name = RDMA_ISOLATE_FAMILY_NAME,
 	.version = RDMA_ISOLATE_FAMILY_VERSION,
@@ -1190,8 +1220,8 @@ static struct genl_family family __ro_after_init = {
 	.parallel_ops = true,
 	.ops = rdma_isolate_nl_ops,
 	.n_ops = ARRAY_SIZE(rdma_isolate_nl_ops),
-	.mcgrps = rdma_isolate_nl_mcgrps,
-	.n_mcgrps = ARRAY_SIZE(rdma_isolate_nl_mcgrps),
+	.mcgrps = mcgrps,
+	.n_mcgrps = ARRAY_SIZE(mcgrps),
 };
 
 /**

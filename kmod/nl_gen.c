@@ -16,7 +16,7 @@ const struct nla_policy rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_NAME +
 };
 
 /* RDMA_ISOLATE_CMD_DEV_SET - do */
-const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_CTRL + 1] = {
+const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_SHARE + 1] = {
 	[RDMA_ISOLATE_A_DEV_NAME] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 	[RDMA_ISOLATE_A_DEV_MODE] = NLA_POLICY_MAX(NLA_U32, 2),
 	[RDMA_ISOLATE_A_DEV_MAX_RATE] = NLA_POLICY_MIN(NLA_U64, 1),
@@ -29,6 +29,7 @@ const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_CTRL +
 	[RDMA_ISOLATE_A_DEV_HISTOGRAM] = NLA_POLICY_MAX(NLA_U32, 1),
 	[RDMA_ISOLATE_A_DEV_TARGET99_NS] = NLA_POLICY_MIN(NLA_U32, 1),
 	[RDMA_ISOLATE_A_DEV_CTRL] = NLA_POLICY_MAX(NLA_U32, 1),
+	[RDMA_ISOLATE_A_DEV_SHARE] = NLA_POLICY_MAX(NLA_U32, 2),
 };
 
 /* RDMA_ISOLATE_CMD_FLOW_GET - do */
@@ -108,7 +109,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 		.cmd		= RDMA_ISOLATE_CMD_DEV_SET,
 		.doit		= rdma_isolate_nl_dev_set_doit,
 		.policy		= rdma_isolate_dev_set_nl_policy,
-		.maxattr	= RDMA_ISOLATE_A_DEV_CTRL,
+		.maxattr	= RDMA_ISOLATE_A_DEV_SHARE,
 	},
 	{
 		.cmd		= RDMA_ISOLATE_CMD_FLOW_GET,

@@ -15,7 +15,7 @@ extern const struct nla_policy
 rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_NAME + 1];
 
 extern const struct nla_policy
-rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_CTRL + 1];
+rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_SHARE + 1];
 
 extern const struct nla_policy
 rdma_isolate_flow_get_nl_policy[RDMA_ISOLATE_A_FLOW_QPN + 1];

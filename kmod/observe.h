@@ -14,7 +14,6 @@ struct riso_dev;
 struct riso_flow;
 struct riso_watch;
 
-enum { RISO_CLASSES = RISO_CLASS_BANDWIDTH + 1 };
 
 /**
  * enum riso_seen - what is counted of traffic

@@ -10,6 +10,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "../uapi/linux/rdma_isolate.h"
+#include "place.h"
 
 struct netlink_ext_ack;
 
@@ -53,6 +54,8 @@ struct riso_rule_spec {
 	bool choose;
 };
 
+enum { RISO_CLASSES = RISO_CLASS_BANDWIDTH + 1 };
+
 /**
  * struct riso_identity - what rules look at, besides the name of the device
  * @ulp: name of the kernel ULP, empty for a user-space QP
@@ -62,6 +65,7 @@ struct riso_rule_spec {
  * @pid: process of the creating task, 0 for a kernel ULP
  * @uid: user of the creating task
  * @cgroup: begin of the path of its control group, empty for a kernel ULP
+ * @owner: whose places and, if the device says so, whose share it uses
  */
 struct riso_identity {
 	char ulp[RISO_ULP_LEN];
@@ -71,6 +75,7 @@ struct riso_identity {
 	pid_t pid;
 	uid_t uid;
 	char cgroup[RISO_CGROUP_LEN];
+	struct riso_place_owner owner;
 };
 
 int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,

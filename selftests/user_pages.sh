@@ -9,6 +9,8 @@ require rdma rperf rdma-isolate
 need_module rdma_rxe
 events=$(mktemp)
 cgroups=$(mktemp -d)
+# Where each network namespace has its own devices; it can be changed while there is one.
+rdma system set netns exclusive || skip_all "no exclusive mode of network namespaces"
 trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -f "$events"' EXIT
 mount -t cgroup2 none "$cgroups" || skip_all "no control groups"
 

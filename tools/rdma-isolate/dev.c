@@ -32,6 +32,7 @@ const struct field dev_fields[] = {
 	{ RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES, "window", FMT_SIZE_AUTO },
 	{ RDMA_ISOLATE_A_DEV_TARGET99_NS, "target99", FMT_TIME_AUTO },
 	{ RDMA_ISOLATE_A_DEV_CTRL, "ctrl", FMT_WORD },
+	{ RDMA_ISOLATE_A_DEV_SHARE, "share", FMT_WORD },
 	{ RDMA_ISOLATE_A_DEV_LATENCY_FLOWS, "latency-flows", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_MANAGED_FLOWS, "managed-flows", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_HELD_WRS, "held-wrs", FMT_COUNT },
@@ -150,6 +151,13 @@ static const struct arg set_args[] = {
 		.attr = RDMA_ISOLATE_A_DEV_CTRL,
 		.words = &name_ctrl,
 		.doc = "whether an agent may choose safe-util",
+	},
+	{
+		.key = "share",
+		.kind = ARG_WORD,
+		.attr = RDMA_ISOLATE_A_DEV_SHARE,
+		.words = &name_share,
+		.doc = "which programs have one share together",
 	},
 	{
 		.key = "timeout",

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <linux/rdma_isolate.h>
 
@@ -374,6 +375,23 @@ static int flow_show_check(const struct call *call)
 	return CMD_DONE;
 }
 
+/* The initial one has this inode, always. */
+static bool is_initial_pid_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == 0xeffffffc;
+}
+
+/*
+ * Does the module not know a queue pair, or does it not show it here? In a PID namespace
+ * it shows those of processes that are seen there, and only they have a process then.
+ */
+static bool is_hidden(const struct rdma_qp *qp)
+{
+	return !qp->pid && !is_initial_pid_namespace();
+}
+
 /*
  * What was there before the module was asked, is still there, and is unknown to
  * it: others come and go meanwhile.
@@ -389,8 +407,8 @@ static int show_others(struct show *show, struct mnl_socket *sock,
 	err = list_all(sock, devs, &now);
 	for (qp = now.qp; !err && qp < now.qp + now.n; qp++) {
 		old = rdma_find(&show->before, qp->dev, qp->qpn);
-		if (!old || old->known || !is_wanted(show, qp->qpn) ||
-		    show->shown == show->limit)
+		if (!old || old->known || is_hidden(qp) ||
+		    !is_wanted(show, qp->qpn) || show->shown == show->limit)
 			continue;
 		/* The core may list one twice while others come and go. */
 		old->known = true;

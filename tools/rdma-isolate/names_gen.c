@@ -139,6 +139,16 @@ const struct name_enum name_ctrl = {
 	ctrl_values, 2,
 };
 
+static const struct name_value share_values[] = {
+	{ "process", "none, each process has its own" },
+	{ "cgroup", "those of one control group, or of the root of a cgroup namespace" },
+	{ "user", "those of one user, or of the user that made a user namespace" },
+};
+
+const struct name_enum name_share = {
+	share_values, 3,
+};
+
 static const struct name_value ctrl_state_values[] = {
 	{ "none", "no agent steers it, or it has no target yet" },
 	{ "open", "there is no latency flow, safe-util is max-rate" },
@@ -175,10 +185,11 @@ static const struct name_attr dev_attrs[] = {
 	[19] = { "programs", NAME_U32, 0 },
 	[20] = { "target99_ns", NAME_U32, 0 },
 	[21] = { "ctrl", NAME_U32, &name_ctrl },
+	[22] = { "share", NAME_U32, &name_share },
 };
 
 const struct name_set name_set_dev = {
-	dev_attrs, 21,
+	dev_attrs, 22,
 };
 
 static const struct name_attr flow_attrs[] = {

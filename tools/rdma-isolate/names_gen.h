@@ -51,6 +51,7 @@ extern const struct name_enum name_size;
 extern const struct name_enum name_error;
 extern const struct name_enum name_fault;
 extern const struct name_enum name_ctrl;
+extern const struct name_enum name_share;
 extern const struct name_enum name_ctrl_state;
 extern const struct name_set name_set_dev;
 extern const struct name_set name_set_flow;

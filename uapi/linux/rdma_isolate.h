@@ -230,6 +230,20 @@ enum riso_ctrl {
 };
 
 /**
+ * enum riso_share_by - which programs have one share together
+ * @RISO_SHARE_PROCESS: none, each process has its own
+ * @RISO_SHARE_CGROUP: those of one control group, or of the root of a cgroup
+ *   namespace
+ * @RISO_SHARE_USER: those of one user, or of the user that made a user
+ *   namespace
+ */
+enum riso_share_by {
+	RISO_SHARE_PROCESS,
+	RISO_SHARE_CGROUP,
+	RISO_SHARE_USER,
+};
+
+/**
  * enum riso_ctrl_state - what the agent that steers a device finds (paper,
  *   4.2.2 and 4.5)
  * @RISO_CTRL_STATE_NONE: no agent steers it, or it has no target yet
@@ -277,6 +291,7 @@ enum {
 	RDMA_ISOLATE_A_DEV_PROGRAMS,
 	RDMA_ISOLATE_A_DEV_TARGET99_NS,
 	RDMA_ISOLATE_A_DEV_CTRL,
+	RDMA_ISOLATE_A_DEV_SHARE,
 
 	__RDMA_ISOLATE_A_DEV_MAX,
 	RDMA_ISOLATE_A_DEV_MAX = (__RDMA_ISOLATE_A_DEV_MAX - 1)
