@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Runs the selftests in a virtual machine, one boot for each kernel:
+# Runs the selftests in virtual machines, one for each kernel, side by side:
 #
 #   run.sh [-k KVER]... [-t TEST] [-c CPUS] [-s SECONDS]
 #
@@ -47,21 +47,33 @@ is_planned()
 		! grep -q '^# One kernel is enough' "$1"
 }
 
-results=()
-for kver in "${kvers[@]}"; do
-	rel=$("$top/tools/kernel.sh" rel "$kver")
-	out=$top/build/results/$rel
+# run_kernel KVER RELEASE: what it leaves is in the directory of that release
+run_kernel()
+{
+	local kver=$1 rel=$2 out=$top/build/results/$2 planned=() t
+
 	rm -rf "$out"
 	mkdir -p "$out"
-	planned=()
 	for t in "${tests[@]}"; do
 		! is_planned "$t" || planned+=("$t")
 	done
 	printf '%s\n' "${planned[@]}" >"$out/planned"
 	echo "# Linux $rel: ${#planned[@]} test files"
 	"$here/boot.sh" -k "$kver" -c "$cpus" -o "$out" \
-		-s "${limit:-$([ "$kver" = debug ] && echo 9000 || echo 3000)}" \
+		-s "${limit:-$([ "$kver" = debug ] && echo 9000 || echo 4200)}" \
 		"$here/guest.sh" "${planned[@]}" || true
-	results+=("$out")
+}
+
+# Each line says which kernel it is of, where there are several.
+results=()
+trap 'kill $(jobs -p) 2>/dev/null' EXIT
+for kver in "${kvers[@]}"; do
+	rel=$("$top/tools/kernel.sh" rel "$kver")
+	results+=("$top/build/results/$rel")
+	prefix=
+	[ ${#kvers[@]} -eq 1 ] || prefix="$kver: "
+	run_kernel "$kver" "$rel" > >(sed -u "s/^/$prefix/") &
 done
+wait
+trap - EXIT
 exec "$here/report.py" "${results[@]}"
