@@ -14,6 +14,7 @@
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/shim.inc"
 . "$(dirname "$0")/agent.inc"
+. "$(dirname "$0")/hostile.inc"
 
 LINK=400mbit
 SAFE_UTIL=385mbit
@@ -36,6 +37,7 @@ case $RISO_PLAN in
 full)		PLAN="$BASELINE $ISOLATED"; REPEATS=${RISO_REPEATS:-3} ;;
 baseline)	PLAN="$BASELINE"; REPEATS=1 ;;
 shim)		PLAN="$SHIM_BASELINE $SHIM_ISOLATED"; REPEATS=${RISO_REPEATS:-3} ;;
+hostile)	PLAN="$HOSTILE_PHASES"; REPEATS=1 ;;
 agent)		PLAN="shim_plain_one $AGENT_PHASES"; REPEATS=1 ;;
 demo)		PLAN="alone beside isolated"; REPEATS=1; PROBES=3000 ;;
 *)		PLAN="$RISO_PLAN"; REPEATS=${RISO_REPEATS:-1} ;;
@@ -424,6 +426,7 @@ stage_binary rperf fio awk date sleep
 command -v rdma-isolate >/dev/null && stage_binary rdma-isolate
 case $PLAN in *shim_*|*agent_*) stage_binary sed tr rm && stage_shim ;; esac
 case $PLAN in *agent_*) stage_agent ;; esac
+case $PLAN in *hostile_*) stage_binary "$(dirname "$0")/../hostile" ;; esac
 
 for PHASE in $PLAN; do
 	n=1

@@ -211,6 +211,18 @@ def shim_rows(p):
     ]
 
 
+def hostile_rows(p):
+    """Beside threads that ask the module, and beside such that ask the kernel."""
+    return [
+        ("64 threads that ask: storage kept",
+         ratio(p.storage("hostile_module"), p.storage("hostile_kernel")),
+         (0.95, None), None),
+        ("64 threads that ask: median / beside the kernel's",
+         ratio(p.us("hostile_module", "median"), p.us("hostile_kernel", "median")),
+         1.1, None),
+    ]
+
+
 def holds(value, bound):
     low, high = bound if isinstance(bound, tuple) else (None, bound)
     return ((low is None or value >= low) and (high is None or value <= high))
@@ -245,6 +257,8 @@ PROBES = [
     ("shim_stopped", "beside 8, one is stopped"),
     ("shim_without", "alone, in turns with this:"),
     ("shim_with", "alone, probe with the shim"),
+    ("hostile_kernel", "64 threads ask the kernel"),
+    ("hostile_module", "64 threads ask the module"),
     ("agent_off", "alone, in turns with this:"),
     ("agent_on", "alone, beside reference messages"),
 ]
@@ -325,7 +339,8 @@ def print_loads(p, result):
 
 def print_rows(p, result):
     plain = p.loads("shim_plain_one", all_mb_per_s)
-    measured = [row for row in rows(p) + shim_rows(p) + agent.rows(p, plain)
+    measured = [row for row in rows(p) + shim_rows(p) + hostile_rows(p) +
+                agent.rows(p, plain)
                 if row[1] is not None]
     if measured:
         print(f"{'':50}{'measured':>9}  {'must':10}aim")

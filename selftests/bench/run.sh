@@ -7,7 +7,8 @@
 #
 # PLAN is "full" (the default), "baseline" (no module), "demo", "shim" (programs
 # with the verbs shim, which has to be built), "agent" (what the agent makes of
-# them), or any phases of phases.sh, shim.inc and agent.inc, as in -p "alone beside
+# them), "hostile" (what threads that only ask do to others), or any phases of
+# phases.sh, shim.inc, agent.inc and hostile.inc, as in -p "alone beside
 # isolated". Prints a table, and leaves result.json beside the raw figures in DIR
 # (build/bench/RELEASE-PLAN), with a picture of each phase that was recorded, and one
 # of what both laws of the agent would have made of the latencies of agent_grow.
