@@ -802,9 +802,9 @@ static int apply_again(struct config *then, const char *dev, const char *last)
 		read_files(then);
 		if (apply_additions(then, dev, &refused) == CMD_DONE)
 			continue;
+		then->left[i] = CONFIG_REFUSED;
 		if (!refused)
 			return CMD_REFUSED;
-		then->left[i] = CONFIG_REFUSED;
 	}
 	return CMD_DONE;
 }
