@@ -193,6 +193,7 @@ install-dkms: headers parts ## all of it, the module again for each new kernel b
 	mkdir -p $(SRC)-$(VERSION)
 	cp -r $(DKMS_SOURCES) $(SRC)-$(VERSION)
 	$(DKMS) add rdma_isolate/$(VERSION)
+	$(DKMS) build rdma_isolate/$(VERSION) -k $(KREL)
 	$(RM) $(UPDATES)/rdma_isolate.ko*
 	$(DKMS) install rdma_isolate/$(VERSION) -k $(KREL)
 	$(call each,install)
