@@ -694,9 +694,10 @@ static void charge(struct riso_member *m, const struct mark *k)
 
 /*
  * What is left of a grant pays for a part of a piece that costs more. The rest is asked
- * for, also if the record costs more than it did when it was posted.
+ * for, also if the record costs more than it did when it was posted. True if there was
+ * something left.
  */
-static void pay_part(struct riso_flow *f, const struct piece *p)
+static bool pay_part(struct riso_flow *f, const struct piece *p)
 {
 	struct riso_book *book = &f->ctx->m->book[rec_dir(p->rec)];
 	uint64_t left = riso_budget_left(&book->budget);
@@ -711,6 +712,7 @@ static void pay_part(struct riso_flow *f, const struct piece *p)
 	book->posted += left;
 	book->held -= left;
 	p->rec->cost -= left;
+	return left;
 }
 
 /* The provider takes not even an empty work request: it will raise no event. */
@@ -891,8 +893,8 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 		set_idle(f);
 	else if (err)
 		return refused(f, err) || taken;
-	else if (pay == PAY_NOT)
-		pay_part(f, &p);
+	else if (pay == PAY_NOT && pay_part(f, &p))
+		f->progress_ns = now;
 	return taken;
 }
 

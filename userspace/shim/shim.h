@@ -437,7 +437,7 @@ struct riso_build {
  * @fresh_last: number of the last one that can
  * @full: what goes next waits for room, not for a grant
  * @refused: error of the provider for the record at the head
- * @progress_ns: when something was posted last
+ * @progress_ns: when something was posted or paid for last
  * @sq: how far it has come
  * @tail: behind the last record
  * @stride: size of a record
