@@ -511,6 +511,12 @@ void riso_member_unlock(struct riso_member *m)
 	errno = saved;
 }
 
+/* Does this thread hold a lock of ours, or does one that does wait for its poll? */
+static bool is_inside(void)
+{
+	return inside || riso_poller.turn % 2;
+}
+
 /*
  * A signal handler may fork inside a call of ours, as to start a debugger, and who waited
  * here for the locks of its own thread would wait for ever. That child has them locked, and
@@ -520,7 +526,7 @@ static void before_fork(void)
 {
 	struct riso_member *m;
 
-	if (inside)
+	if (is_inside())
 		return;
 	pthread_mutex_lock(&riso_class_lock);
 	pthread_mutex_lock(&riso_size_lock);
@@ -535,7 +541,7 @@ static void unlock_all(void)
 {
 	struct riso_member *m;
 
-	if (inside)
+	if (is_inside())
 		return;
 	riso_maps_unlock();
 	TAILQ_FOREACH(m, &members.list, list)
@@ -561,7 +567,7 @@ static void in_child(void)
 {
 	struct riso_member *m;
 
-	if (inside)
+	if (is_inside())
 		return;
 	TAILQ_FOREACH(m, &members.list, list) {
 		if (m->fd >= 0)

@@ -49,6 +49,8 @@ static void forget_poller(void *arg)
 {
 	struct riso_poller *p = arg;
 
+	/* It may end in a poll: who waits for the end of that has the lock. */
+	__atomic_store_n(&p->turn, p->turn + p->turn % 2, __ATOMIC_RELEASE);
 	riso_lock(&pollers.lock);
 	if (p->known)
 		LIST_REMOVE(p, list);
