@@ -568,7 +568,7 @@ static void report_refused(struct riso_flow *f, int err)
 
 	riso_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
 		   strerror(err));
-	m->refused = true;
+	__atomic_store_n(&m->refused, true, __ATOMIC_RELAXED);
 	switch (err) {
 	case EUSERS:
 	case EDQUOT:
@@ -657,9 +657,8 @@ static bool mark_stale(void *value, void *arg)
 static void ask_refused(struct riso_member *m)
 {
 	riso_lock(&riso_class_lock);
-	if (m->refused)
+	if (__atomic_exchange_n(&m->refused, false, __ATOMIC_RELAXED))
 		riso_map_search(&riso_flows, mark_stale, m);
-	m->refused = false;
 	riso_unlock(&riso_class_lock);
 }
 

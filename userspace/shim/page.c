@@ -444,8 +444,11 @@ static bool wake_helper(struct riso_member *m)
 	failed = was_failed || !have_helper(m);
 	pthread_cond_signal(&m->wake);
 	riso_unlock(&members.lock);
-	if (failed && !was_failed)
+	if (failed && !was_failed) {
 		riso_flows_no_thread(m);
+		/* They ask again with the next queue pair, for which there may be one. */
+		__atomic_store_n(&m->refused, true, __ATOMIC_RELAXED);
+	}
 	return !failed;
 }
 

@@ -125,7 +125,7 @@ struct riso_book {
  * @name: of the device
  * @fd: the open file, -1 if there is none; under riso_class_lock
  * @attached: the process takes part; changes under riso_class_lock, too
- * @refused: a flow is not governed, and may be later; under riso_class_lock
+ * @refused: a flow is not governed, and may be later; without the lock
  * @gone: nothing has to wait any more; read without the lock
  * @spin_ns: how long the helper looks at the page before it sleeps
  * @kpage: the kernel's page, or an empty one; read without the lock

@@ -3309,6 +3309,28 @@ static void told_vendors(void **state)
 	free(cq);
 }
 
+/* There is a thread with the first queue pair after that: the old ones register again. */
+static void thread_at_once(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other;
+
+	fake.thread_err = EAGAIN;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 2 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.reason, RISO_REASON_NO_THREAD);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_SUCCESS);
+	fake.thread_err = 0;
+	other = make_qp(p, p->cq, 0);
+	riso_destroy_qp(&other->ex.qp_base);
+	fake.wish = 0;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.wish, RISO_CLASS_BY_RULE);
+	fake.granted[RISO_USER_TX] += fake.u.dir[RISO_USER_TX].posted;
+	pump(p, 2, 1);
+}
+
 /* Without a thread nothing waits; with the next queue pair there may be one. */
 static void told_no_thread(void **state)
 {
@@ -4473,6 +4495,7 @@ int main(int argc, char **argv)
 		TEST(told_by_kind),
 		TEST(told_vendors),
 		TEST(told_no_thread),
+		TEST(thread_at_once),
 		TEST(told_refused),
 		TEST_EMPTY(attached_late),
 		TEST_EMPTY(refused_place),
