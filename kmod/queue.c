@@ -122,20 +122,24 @@ u64 riso_queue_size(const struct riso_flow *f)
  */
 int riso_queue_alloc(struct riso_flow *f)
 {
+	u32 depth = f->sq_depth + RISO_BATCH;
+	u32 stride = rec_stride(f);
 	struct riso_queue *q = &f->q;
+	struct ib_sge *scratch;
+	void *recs;
 
-	q->stride = rec_stride(f);
-	q->depth = f->sq_depth + RISO_BATCH;
-	q->recs = kvmalloc_array(q->depth, q->stride, GFP_KERNEL);
-	if (!q->recs)
+	recs = kvmalloc_array(depth, stride, GFP_KERNEL);
+	if (!recs)
 		return -ENOMEM;
-	q->scratch = kcalloc(RISO_BATCH * f->max_sge, sizeof(*q->scratch),
-			     GFP_KERNEL);
-	if (!q->scratch) {
-		kvfree(q->recs);
-		q->recs = NULL;
+	scratch = kcalloc(RISO_BATCH * f->max_sge, sizeof(*scratch), GFP_KERNEL);
+	if (!scratch) {
+		kvfree(recs);
 		return -ENOMEM;
 	}
+	/* Who resets the QP meanwhile looks at it without &riso_dev.mutex. */
+	spin_lock_irq(&f->rd->lock);
+	q->stride = stride;
+	q->depth = depth;
 	q->head = 0;
 	q->tail = 0;
 	q->num = 0;
@@ -143,6 +147,9 @@ int riso_queue_alloc(struct riso_flow *f)
 	q->sparse_end = 0;
 	q->told_end = 0;
 	memset(&q->cur, 0, sizeof(q->cur));
+	q->recs = recs;
+	q->scratch = scratch;
+	spin_unlock_irq(&f->rd->lock);
 	return 0;
 }
 
@@ -154,10 +161,15 @@ int riso_queue_alloc(struct riso_flow *f)
  */
 void riso_queue_free(struct riso_flow *f)
 {
-	kvfree(f->q.recs);
-	kfree(f->q.scratch);
+	struct ib_sge *scratch = f->q.scratch;
+	void *recs = f->q.recs;
+
+	spin_lock_irq(&f->rd->lock);
 	f->q.recs = NULL;
 	f->q.scratch = NULL;
+	spin_unlock_irq(&f->rd->lock);
+	kvfree(recs);
+	kfree(scratch);
 }
 
 /* What a work request of an opcode is part of. */
