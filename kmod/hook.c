@@ -537,11 +537,14 @@ void riso_hook_detach(struct riso_dev *rd)
 	if (riso_hook_is_covered(rd))
 		dev_warn(&rd->ibdev->dev,
 			 "waiting for another module to take its hooks out\n");
-	while (riso_hook_is_covered(rd))
-		msleep(RISO_COVERED_MS);
-	restore(rd, post_ops, ARRAY_SIZE(post_ops));
-	restore(rd, poll_ops, ARRAY_SIZE(poll_ops));
-	restore(rd, life_ops, ARRAY_SIZE(life_ops));
+	do {
+		while (riso_hook_is_covered(rd))
+			msleep(RISO_COVERED_MS);
+		restore(rd, post_ops, ARRAY_SIZE(post_ops));
+		restore(rd, poll_ops, ARRAY_SIZE(poll_ops));
+		restore(rd, life_ops, ARRAY_SIZE(life_ops));
+		/* One that has come meanwhile was left in its place. */
+	} while (riso_hook_is_covered(rd));
 	wait_for_hooks(rd);
 	WRITE_ONCE(*place_of(rd->index), NULL);
 	cleanup_srcu_struct(&rd->srcu);
