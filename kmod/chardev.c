@@ -233,7 +233,7 @@ static struct riso_dev *find_dev(const char *name, size_t size)
 	return ERR_PTR(-ENODEV);
 }
 
-static int report(const struct file_state *fs, const void __user *arg)
+static int report(const void __user *arg)
 {
 	struct riso_ioc_report r;
 	struct riso_dev *rd;
@@ -255,7 +255,7 @@ static int report(const struct file_state *fs, const void __user *arg)
 	rd = find_dev(r.dev, sizeof(r.dev));
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
-	err = riso_flow_report(rd, r.qpn, fs->pid, r.reason);
+	err = riso_flow_report(rd, r.qpn, r.reason);
 	riso_dev_put(rd);
 	return err;
 }
@@ -281,7 +281,7 @@ static int attach(struct file_state *fs, const void __user *arg)
 	u->offset_ns = timespec64_to_ns(&offset);
 	u->rd = rd;
 	riso_place_identify(&u->owner);
-	err = riso_flow_admit(u, a.qpn, fs->pid);
+	err = riso_flow_admit(u, a.qpn);
 	if (err) {
 		riso_dev_put(rd);
 		return err;
@@ -305,7 +305,7 @@ static int reg(struct file_state *fs, void __user *arg)
 			return -EINVAL;
 		class = r.class;
 	}
-	err = riso_flow_register(fs->user.rd, r.qpn, fs->pid, &class, wishes);
+	err = riso_flow_register(fs->user.rd, r.qpn, &class, wishes);
 	if (err)
 		return err;
 	r.class = class;
@@ -389,7 +389,7 @@ static long chardev_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	if (cmd == RISO_IOC_ATTACH)
 		err = attach(fs, ptr);
 	else if (cmd == RISO_IOC_REPORT)
-		err = report(fs, ptr);
+		err = report(ptr);
 	else if (cmd != RISO_IOC_REGISTER && cmd != RISO_IOC_WAIT)
 		err = -ENOTTY;
 	else if (!fs->attached)

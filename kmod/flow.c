@@ -169,13 +169,15 @@ static void put_group(struct riso_dev *rd, struct riso_group *g)
 	riso_nl_changed();
 }
 
+/* The number of a process may be another's by now, its struct pid is not. */
 static struct riso_group *find_group(struct riso_dev *rd,
-				     const struct riso_identity *who)
+				     const struct riso_identity *who,
+				     const struct pid *tgid)
 {
 	struct riso_group *g;
 
 	hash_for_each_possible(rd->idents, g, hash, hash_identity(who))
-		if (same_group(&g->who, who))
+		if (g->tgid == tgid && same_group(&g->who, who))
 			return g;
 	return NULL;
 }
@@ -226,7 +228,7 @@ static struct riso_group *get_group(struct riso_dev *rd, const struct riso_flow 
 	/* A process is one group, whoever it talks to. */
 	if (who.pid)
 		who.peer_known = false;
-	g = find_group(rd, &who) ?: new_group(rd, &who, f->tgid);
+	g = find_group(rd, &who, f->tgid) ?: new_group(rd, &who, f->tgid);
 	if (g)
 		g->users++;
 	return g;
@@ -915,12 +917,12 @@ void riso_flow_check_all(struct riso_dev *rd)
 	riso_dev_unlock(rd);
 }
 
-/* The flow of a QP that a process may post under grants for; mutex held. */
-static struct riso_flow *find_owned(struct riso_dev *rd, u32 qpn, pid_t pid)
+/* The flow of a QP that the caller may post under grants for; mutex held. */
+static struct riso_flow *find_owned(struct riso_dev *rd, u32 qpn)
 {
 	struct riso_flow *f = rd->buried ? NULL : xa_load(&rd->qpns, qpn);
 
-	if (!f || f->unfit != RISO_REASON_USER_QP || f->who.pid != pid)
+	if (!f || f->unfit != RISO_REASON_USER_QP || f->tgid != task_tgid(current))
 		return NULL;
 	return f;
 }
@@ -929,19 +931,17 @@ static struct riso_flow *find_owned(struct riso_dev *rd, u32 qpn, pid_t pid)
  * riso_flow_report - show why a process does not govern a QP of its own
  * @rd: the device
  * @qpn: number of the QP
- * @pid: the process
  * @reason: why, or RISO_REASON_NONE for a QP that nothing keeps it from governing
  *
- * Context: may sleep.
+ * Context: the process itself, may sleep.
  * Return: 0; -ENOENT if the process has no such QP.
  */
-int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
-		     enum riso_reason reason)
+int riso_flow_report(struct riso_dev *rd, u32 qpn, enum riso_reason reason)
 {
 	struct riso_flow *f;
 
 	riso_dev_lock(rd);
-	f = find_owned(rd, qpn, pid);
+	f = find_owned(rd, qpn);
 	if (f && f->report != reason) {
 		f->report = reason;
 		if (reason != RISO_REASON_NONE)
@@ -956,22 +956,21 @@ int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
  * riso_flow_register - a process posts for a QP under grants
  * @rd: the device
  * @qpn: number of the QP
- * @pid: the process
  * @class: what it would like, if @wishes; the class in force
  * @wishes: @class counts
  *
- * Context: may sleep.
+ * Context: the process itself, may sleep.
  * Return: 0; -ENOENT if the process has no such QP; -EPERM if it may not choose.
  */
-int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
-		       enum riso_class *class, bool wishes)
+int riso_flow_register(struct riso_dev *rd, u32 qpn, enum riso_class *class,
+		       bool wishes)
 {
 	struct riso_rule_spec rule;
 	struct riso_flow *f;
 	int err = 0;
 
 	riso_dev_lock(rd);
-	f = find_owned(rd, qpn, pid);
+	f = find_owned(rd, qpn);
 	if (!f) {
 		err = -ENOENT;
 		goto unlock;
@@ -996,21 +995,20 @@ unlock:
  * riso_flow_admit - let a process take part
  * @u: the process; its device is set
  * @qpn: number of a QP of its own
- * @pid: its number
  *
- * Context: may sleep.
+ * Context: the process itself, may sleep.
  * Return: 0; -ENOENT if the process has no such QP; -EUSERS or -EDQUOT if there is no
  * place for it, which the QP shows from then on; -EBUSY if it takes part already;
  * -ENODEV; -ENOMEM.
  */
-int riso_flow_admit(struct riso_user *u, u32 qpn, pid_t pid)
+int riso_flow_admit(struct riso_user *u, u32 qpn)
 {
 	struct riso_dev *rd = u->rd;
 	struct riso_flow *f;
 	int err = -ENOENT;
 
 	riso_dev_lock(rd);
-	f = find_owned(rd, qpn, pid);
+	f = find_owned(rd, qpn);
 	if (!f)
 		goto unlock;
 	u->owner = f->who.owner;

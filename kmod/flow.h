@@ -281,17 +281,16 @@ void riso_flow_resume(struct riso_flow *f);
 void riso_flow_destroyed(struct riso_flow *f);
 
 void riso_flow_update_all(struct riso_dev *rd);
-int riso_flow_admit(struct riso_user *u, u32 qpn, pid_t pid);
+int riso_flow_admit(struct riso_user *u, u32 qpn);
 void riso_flow_dismiss(struct riso_user *u);
 void riso_flow_group_put(struct riso_user *u);
 void riso_flow_check_all(struct riso_dev *rd);
 void riso_flow_refresh_all(struct riso_dev *rd);
 void riso_flow_share_all(struct riso_dev *rd);
 void riso_flow_count_groups(struct riso_dev *rd, u32 *groups);
-int riso_flow_report(struct riso_dev *rd, u32 qpn, pid_t pid,
-		     enum riso_reason reason);
-int riso_flow_register(struct riso_dev *rd, u32 qpn, pid_t pid,
-		       enum riso_class *class, bool wishes);
+int riso_flow_report(struct riso_dev *rd, u32 qpn, enum riso_reason reason);
+int riso_flow_register(struct riso_dev *rd, u32 qpn, enum riso_class *class,
+		       bool wishes);
 void riso_flow_surrender(struct riso_flow *f);
 void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status);
 void riso_flow_tell_all(struct riso_dev *rd);

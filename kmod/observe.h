@@ -14,7 +14,6 @@ struct riso_dev;
 struct riso_flow;
 struct riso_watch;
 
-
 /**
  * enum riso_seen - what is counted of traffic
  * @RISO_SEEN_WRS: work requests
