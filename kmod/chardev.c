@@ -19,6 +19,7 @@
 #include <linux/bottom_half.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
+#include <linux/hash.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -41,8 +42,9 @@ enum {
 	/* Open files of one user. */
 	RISO_FILES_MAX = 4096,
 	/*
-	 * A process has its page looked at once in this many nanoseconds in the long run.
-	 * That is more than it can be given grants, a tick of the arbiter's clock each.
+	 * The pages of a user's processes are looked at once in this many nanoseconds in
+	 * the long run, for all of them. That is more often than a device can give grants,
+	 * a tick of the arbiter's clock each.
 	 */
 	RISO_ASK_NS = 20 * NSEC_PER_USEC,
 	/* As many looks may be closer to each other. */
@@ -58,7 +60,6 @@ struct file_state {
 	struct page *page[RISO_PAGES];
 	bool attached;
 	atomic_t waits;
-	atomic64_t asked_ns;	/* up to when the looks at the page are used up */
 	struct riso_user user;
 };
 
@@ -325,16 +326,18 @@ static bool has_news(const struct riso_user *u, const struct riso_ioc_wait *w,
 	return READ_ONCE(u->mode) != w->mode || READ_ONCE(u->modes) != modes;
 }
 
-/* One more look at the page of the process: takes it off what the process may have. */
-static bool may_ask(struct file_state *fs)
+/* One more look at a page of this user: takes it off what the user may have. */
+static bool may_ask(struct riso_user *u)
 {
-	s64 used = atomic64_read(&fs->asked_ns);
+	u32 slot = hash_32(u->owner.uid ^ u->rd->ask_seed, RISO_ASK_BITS);
+	atomic64_t *asked = &u->rd->asked_ns[slot];
+	s64 used = atomic64_read(asked);
 	s64 now = ktime_get_ns();
 
 	do {
 		if (used > now + RISO_ASK_BURST * RISO_ASK_NS)
 			return false;
-	} while (!atomic64_try_cmpxchg(&fs->asked_ns, &used, max(used, now) + RISO_ASK_NS));
+	} while (!atomic64_try_cmpxchg(asked, &used, max(used, now) + RISO_ASK_NS));
 	return true;
 }
 
@@ -343,7 +346,7 @@ static void ask(struct file_state *fs)
 {
 	struct riso_user *u = &fs->user;
 
-	if (!riso_grant_wishes(u) || !may_ask(fs))
+	if (!riso_grant_wishes(u) || !may_ask(u))
 		return;
 	spin_lock_irq(&u->rd->lock);
 	riso_arb_ask(u);

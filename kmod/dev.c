@@ -23,6 +23,7 @@
 #include <linux/completion.h>
 #include <linux/module.h>
 #include <linux/netlink.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
@@ -667,6 +668,7 @@ static int add_one(struct ib_device *ibdev)
 	xa_init(&rd->qpns);
 	xa_init(&rd->groups);
 	riso_place_init(&rd->places);
+	rd->ask_seed = get_random_u32();
 	INIT_DELAYED_WORK(&rd->drain, drain_work);
 	INIT_DELAYED_WORK(&rd->lease, lease_expired);
 	init_completion(&rd->drained);

@@ -35,6 +35,7 @@ enum {
 	RISO_CQ_HASH_BITS = 8,
 	RISO_OPS = sizeof(struct ib_device_ops) / sizeof(void *),
 	RISO_GROUP_HASH_BITS = 8,
+	RISO_ASK_BITS = 8,
 };
 
 /**
@@ -169,6 +170,8 @@ struct riso_change {
  * @tenants: by what makes them one, under @mutex
  * @last_group: id given last, under @mutex
  * @places: of processes, under @mutex
+ * @asked_ns: up to when looks at pages are used up, by a hash of the user; without a lock
+ * @ask_seed: makes it chance whom a user has that in common with
  * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
  * @drained: when it has
@@ -243,6 +246,8 @@ struct riso_dev {
 	DECLARE_HASHTABLE(tenants, RISO_GROUP_HASH_BITS);
 	u32 last_group;
 	struct riso_places places;
+	atomic64_t asked_ns[1 << RISO_ASK_BITS];
+	u32 ask_seed;
 	struct delayed_work lease;
 	struct delayed_work drain;
 	struct completion drained;
