@@ -7,10 +7,19 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
 
-require rdma rdma-isolate ibv_rc_pingpong jq setpriv unshare
+require rdma rdma-isolate ibv_rc_pingpong jq nsenter pgrep setpriv unshare
 need_module rdma_rxe
 
-trap 'kill $(jobs -p) 2>/dev/null; teardown_all' EXIT
+# unshare heeds no other signal. A device goes when no program has it open any more.
+cleanup()
+{
+	kill -KILL $(jobs -p) 2>/dev/null
+	wait 2>/dev/null
+	busywait 30 sh -c '! pgrep -x ibv_rc_pingpong >/dev/null'
+	teardown_all
+}
+
+trap cleanup EXIT
 load_module && setup_rxe || skip_all "no module or no rxe devices"
 
 # A server that waits for its client for ever, here and in a PID namespace of its own
