@@ -88,10 +88,17 @@ nobody_listens()
 	logs deaf "peer 10.0.0.2: nobody listens there; is rdma-isolated running?"
 }
 
+is_listening()
+{
+	rdma resource show cm_id | grep -q "state LISTEN"
+}
+
+# The first one has the port before the second one asks for it.
 second_agent()
 {
 	start_agent rxe0
-	busywait 30 fails rxe0 "cannot listen at 10.0.0.1 port 18516: the port is taken"
+	busywait 60 is_listening &&
+		busywait 30 fails rxe0 "cannot listen at 10.0.0.1 port 18516: the port is taken"
 }
 
 foreign_address()
