@@ -73,6 +73,15 @@ static void retire(struct riso_flow *f, struct riso_slot *slot)
 	__atomic_store_n(&m->hidden, m->hidden - 1, __ATOMIC_RELAXED);
 }
 
+static void count_tag(struct riso_flow *f, bool tagged)
+{
+	if (f->tagged == tagged)
+		return;
+	f->tagged = tagged;
+	f->cq->tagged += tagged ? 1 : -1;
+	__atomic_add_fetch(&f->ctx->tagged, tagged ? 1 : -1, __ATOMIC_RELAXED);
+}
+
 /* Retire all up to @slot. */
 static void retire_to(struct riso_slots *s, struct riso_slot *slot)
 {
@@ -89,7 +98,8 @@ static void retire_to(struct riso_slots *s, struct riso_slot *slot)
 	s->flow->sq.silent = 0;
 	s->flow->sq.quiet = 0;
 	if (s->flow->pass && !s->flow->joins)
-		riso_comp_tag(s->flow, false);
+		/* The CQ stays active until this completion is with the program. */
+		count_tag(s->flow, false);
 }
 
 /**
@@ -168,11 +178,7 @@ void riso_comp_update(struct riso_cq *c)
  */
 void riso_comp_tag(struct riso_flow *f, bool tagged)
 {
-	if (f->tagged == tagged)
-		return;
-	f->tagged = tagged;
-	f->cq->tagged += tagged ? 1 : -1;
-	__atomic_add_fetch(&f->ctx->tagged, tagged ? 1 : -1, __ATOMIC_RELAXED);
+	count_tag(f, tagged);
 	riso_comp_update(f->cq);
 }
 
