@@ -281,7 +281,6 @@ static int attach(struct file_state *fs, const void __user *arg)
 	timens_add_monotonic(&offset);
 	u->offset_ns = timespec64_to_ns(&offset);
 	u->rd = rd;
-	riso_place_identify(&u->owner);
 	err = riso_flow_admit(u, a.qpn);
 	if (err) {
 		riso_dev_put(rd);
