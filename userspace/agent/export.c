@@ -73,6 +73,7 @@ static void on_socket(struct source *s);
 static void on_answer(struct source *s);
 
 static struct MHD_Daemon *daemon_now;
+static int listener = -1;
 static struct source sockets = { .fd = -1, .ready = on_socket };
 static struct source timer = { .fd = -1 };
 static struct source answer = { .fd = -1, .ready = on_answer };
@@ -489,10 +490,28 @@ static int listen_at(const union conf_addr *addr)
 	return err;
 }
 
+/*
+ * A socket that listens in place of the present one. The addresses may overlap, as that of
+ * the loopback does with all of them: then the old socket does not listen while the new one
+ * begins to. It keeps its port, and listens again if the new one cannot.
+ */
+static int listen_instead(const union conf_addr *addr)
+{
+	int fd = listen_at(addr);
+
+	if (fd != -EADDRINUSE || listener < 0)
+		return fd;
+	shutdown(listener, SHUT_RD);
+	fd = listen_at(addr);
+	if (fd < 0)
+		listen(listener, SOMAXCONN);
+	return fd;
+}
+
 int export_open(const union conf_addr *addr, void (*own)(struct metrics *m))
 {
 	struct MHD_Daemon *d;
-	int fd = listen_at(addr);
+	int fd = listen_instead(addr);
 	int err;
 
 	if (fd < 0)
@@ -507,11 +526,14 @@ int export_open(const union conf_addr *addr, void (*own)(struct metrics *m))
 			     MHD_OPTION_END);
 	if (!d) {
 		close(fd);
+		if (listener >= 0)
+			listen(listener, SOMAXCONN);
 		return -ENOMEM;
 	}
 	export_close();
 	add_own = own;
 	daemon_now = d;
+	listener = fd;
 	sockets.fd = MHD_get_daemon_info(d, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 	err = timer_open(&timer, on_timer);
 	if (!err)
@@ -531,4 +553,5 @@ void export_close(void)
 	if (daemon_now)
 		MHD_stop_daemon(daemon_now);
 	daemon_now = NULL;
+	listener = -1;
 }

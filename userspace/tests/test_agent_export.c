@@ -42,12 +42,15 @@ static struct {
 	uint64_t longest_ns;
 	unsigned int dumps;
 	unsigned int open;
+	bool ready;
 	bool fails;
 } *shared;
 
 static char answer[ANSWER];
 /* Not what the default is */
 static const in_addr_t own_address = INADDR_LOOPBACK + 1;
+static in_addr_t dialed;
+static bool widened;
 static uint16_t port;
 static pid_t child;
 
@@ -181,22 +184,46 @@ static void own(struct metrics *m)
 	p->sent = 99;
 }
 
+static union conf_addr addr_of(in_addr_t address, uint16_t at)
+{
+	return (union conf_addr) { .v4 = {
+		.sin_family = AF_INET, .sin_port = htons(at),
+		.sin_addr.s_addr = htonl(address),
+	} };
+}
+
+/* A socket at some port of own_address; @at is the port */
+static int take_port(uint16_t *at)
+{
+	union conf_addr addr = addr_of(own_address, 0);
+	socklen_t len = sizeof(addr.v4);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(fd, &addr.sa, len) || getsockname(fd, &addr.sa, &len))
+		return -1;
+	*at = ntohs(addr.v4.sin_port);
+	return fd;
+}
+
 static void run_loop(void)
 {
-	const union conf_addr addr = { .v4 = {
-		.sin_family = AF_INET, .sin_port = htons(port),
-		.sin_addr.s_addr = htonl(own_address),
-	} };
-	int err = 0;
+	union conf_addr addr = addr_of(own_address, port);
+	uint16_t taken;
 
 	if (loop_open() || timer_open(&beat, on_beat) || export_open(&addr, own))
 		exit(2);
 	/* A port that somebody has: the one before is not left for it. */
-	err = export_open(&addr, own);
-	if (err != -EADDRINUSE)
+	if (listen(take_port(&taken), 1))
 		exit(3);
+	addr = addr_of(INADDR_ANY, taken);
+	if (export_open(&addr, own) != -EADDRINUSE)
+		exit(4);
+	addr = addr_of(INADDR_ANY, port);
+	if (widened && export_open(&addr, own))
+		exit(5);
 	beat_ns = cpu_ns();
 	timer_set(&beat, now_ns() + MS);
+	__atomic_store_n(&shared->ready, true, __ATOMIC_RELEASE);
 	loop_run();
 	exit(0);
 }
@@ -206,33 +233,30 @@ static int dial(void)
 	struct sockaddr_in addr = {
 		.sin_family = AF_INET,
 		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(own_address),
+		.sin_addr.s_addr = htonl(dialed),
 	};
 	struct timeval wait = { .tv_sec = 8 };
 	int fd = socket(AF_INET, SOCK_STREAM, 0), i;
 
 	assert_true(fd >= 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	for (i = 0; connect(fd, (struct sockaddr *)&addr, sizeof(addr)); i++) {
+	for (i = 0; !__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE); i++) {
 		assert_in_range(i, 0, 500);
 		usleep(10000);
 	}
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	return fd;
 }
 
 static int start_child(void **state)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET };
-	socklen_t len = sizeof(addr);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = take_port(&port);
 
 	(void)state;
-	addr.sin_addr.s_addr = htonl(own_address);
-	if (bind(fd, (struct sockaddr *)&addr, len) ||
-	    getsockname(fd, (struct sockaddr *)&addr, &len))
+	if (fd < 0)
 		return -1;
-	port = ntohs(addr.sin_port);
 	close(fd);
+	dialed = own_address;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fflush(NULL);
@@ -240,6 +264,12 @@ static int start_child(void **state)
 	if (!child)
 		run_loop();
 	return child < 0;
+}
+
+static int start_widened(void **state)
+{
+	widened = true;
+	return start_child(state);
 }
 
 static int stop_child(void **state)
@@ -321,6 +351,16 @@ static void not_asked(void **state)
 		assert_null(strstr(answer, "# EOF"));
 		assert_null(strstr(answer, "# UNIT"));
 	}
+}
+
+/* Settings that are read again may name all addresses where it was one, of the same port. */
+static void more_addresses(void **state)
+{
+	(void)state;
+
+	expect(GET, "HTTP/1.1 200 ");
+	dialed = INADDR_LOOPBACK;
+	expect(GET, "HTTP/1.1 200 ");
 }
 
 static void page(void **state)
@@ -415,6 +455,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(module_fails, start_child, stop_child),
 		cmocka_unit_test_setup_teardown(at_once, start_child, stop_child),
 		cmocka_unit_test_setup_teardown(slow, start_child, stop_child),
+		cmocka_unit_test_setup_teardown(more_addresses, start_widened, stop_child),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
