@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check-page.sh PAGE: does the manual page name every word that the tool takes
+# check-page.sh PAGE GUIDE: does the manual page name every word that the tool takes, and
+# do both pages explain every reason that it shows
 set -eu
 
 dir=$(dirname "$0")
 file=$1
+guide=$2
 page=$(sed 's/\\-/-/g' "$file")
 status=0
 
@@ -47,5 +49,13 @@ for object in $("$dir/rdma-isolate" complete); do
 		[ "$verb" != help ] || continue
 		keys "$object $verb"
 	done
+done
+
+# Each reason, but for "none"
+for reason in $(sed -n '/ reason_values\[\]/,/^}/s/.*{ "\([^"]*\)".*/\1/p' \
+		"$dir/names_gen.c"); do
+	[ "$reason" != none ] || continue
+	grep -qx "\.B $reason" <<<"$page" || lacks "reason $reason"
+	grep -q "^\`\`$reason\`\` -- " "$guide" || file=$guide lacks "reason $reason"
 done
 exit $status
