@@ -1202,10 +1202,7 @@ void riso_nl_fault_event(struct riso_dev *rd, const struct riso_group_info *info
 	tell_listeners(RDMA_ISOLATE_CMD_GROUP_FAULT_NTF, fill_group, rd, info);
 }
 
-/*
- * Events tell of everybody, so that only an administrator may hear them. The generated
- * groups cannot say that.
- */
+/* Events tell of everybody, so that only an administrator may hear them. */
 static const struct genl_multicast_group mcgrps[] = {
 	[RDMA_ISOLATE_NLGRP_EVENTS] = {
 		.name = RDMA_ISOLATE_MCGRP_EVENTS,

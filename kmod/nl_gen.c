@@ -173,6 +173,3 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 	},
 };
 
-const struct genl_multicast_group rdma_isolate_nl_mcgrps[1] = {
-	[RDMA_ISOLATE_NLGRP_EVENTS] = { "events", },
-};

@@ -79,6 +79,4 @@ enum {
 	RDMA_ISOLATE_NLGRP_EVENTS,
 };
 
-extern const struct genl_multicast_group rdma_isolate_nl_mcgrps[1];
-
 #endif /* _LINUX_RDMA_ISOLATE_GEN_H */

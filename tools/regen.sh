@@ -80,14 +80,14 @@ gen()
 	install_file "$1"
 }
 
-# A family with per-op policies is written by hand, and needs the groups.
-groups='const struct genl_multicast_group rdma_isolate_nl_mcgrps'
+# A family with per-op policies is written by hand, and so are its multicast groups: the
+# generator does not know their flags.
+groups='/^static const struct genl_multicast_group/,/^};/d'
 
 gen uapi/linux/rdma_isolate.h uapi header "GPL-2.0 WITH Linux-syscall-note"
 gen kmod/nl_gen.h kernel header GPL-2.0 \
-	"s|^extern const struct nla_policy |extern const struct nla_policy\n|
-	 s|^#endif|extern $groups[1];\n\n&|"
-gen kmod/nl_gen.c kernel source GPL-2.0 "s/^static $groups\[\]/$groups[1]/"
+	"s|^extern const struct nla_policy |extern const struct nla_policy\n|"
+gen kmod/nl_gen.c kernel source GPL-2.0 "$groups"
 for kind in h c; do
 	"$python" "$top/tools/regen_spec.py" names-$kind "$top/$spec" \
 		> "$tmp/out/names_gen.$kind"
