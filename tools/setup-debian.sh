@@ -21,7 +21,7 @@ virtme_ng=1.42
 
 build_packages="build-essential pkg-config git kmod rsync linux-headers-amd64
 	linux-headers-6.12-amd64 libibverbs-dev librdmacm-dev libmnl-dev
-	libinih-dev libcjson-dev libcmocka-dev libsystemd-dev libmicrohttpd-dev
+	libinih-dev libcmocka-dev libsystemd-dev libmicrohttpd-dev
 	python3-yaml python3-jsonschema groff-base dkms"
 style_packages="linux-source-6.12 xz-utils sparse perl"
 vm_packages="qemu-system-x86 busybox-static file zstd python3-venv rdma-core
