@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # rdma-isolate unload: names whoever keeps the module, and changes nothing then; else it
-# disables all devices and unloads the module, also while an agent asks it all the time.
+# disables all devices, however many, and unloads the module, also while an agent asks it
+# all the time.
 #
 # One kernel is enough: it tests the tool.
 
@@ -10,8 +11,11 @@
 . "$(dirname "$0")/cli.inc"
 . "$(dirname "$0")/agent.inc"
 
+# More than a tool would have room for in an array of the usual size
+DEVS=70
+
 dir=$(mktemp -d)
-trap agent_cleanup EXIT
+trap 'agent_cleanup; remove_netdevs' EXIT
 
 # A file of another name is the same device.
 opened()
@@ -33,6 +37,57 @@ opened()
 	return $status
 }
 
+# Who has closed the file, and kept a page of it, has it nevertheless.
+mapped()
+{
+	local holder status
+
+	python3 - >"$dir/mapped" <<-'END' &
+		import ctypes, mmap, os, signal
+		libc = ctypes.CDLL(None)
+		libc.mmap.restype = ctypes.c_void_p
+		libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
+				      ctypes.c_int, ctypes.c_int, ctypes.c_long]
+		fd = os.open("/dev/rdma_isolate", os.O_RDWR)
+		page = libc.mmap(None, mmap.PAGESIZE, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
+		os.close(fd)
+		print(page != ctypes.c_void_p(-1).value, flush=True)
+		signal.pause()
+	END
+	holder=$!
+	busywait 30 grep -q True "$dir/mapped" &&
+	refused 1 "process $holder (python3) has /dev/rdma_isolate mapped" unload &&
+	refused 1 "nothing was changed" unload && budget '.agent_pid > 0'
+	status=$?
+	kill "$holder"
+	wait "$holder" 2>/dev/null
+	return $status
+}
+
+remove_netdevs()
+{
+	local i
+
+	for ((i = 0; i < DEVS; i++)); do
+		ip link del "dummy$i" 2>/dev/null
+	done
+}
+
+# The doctor has a word on each.
+many_devices()
+{
+	local i
+
+	for ((i = 0; i < DEVS; i++)); do
+		ip link add "dummy$i" up type dummy &&
+		rdma link add "rxe_many$i" type rxe netdev "dummy$i" || return
+		echo "dev set dev rxe_many$i mode enable"
+	done >"$dir/enable"
+	rdma-isolate -b "$dir/enable" &&
+	shows "map(select(.check == \"max-rate\" and
+		(.found | contains(\"rxe_many\")))) | length == $DEVS" doctor
+}
+
 of_user()
 {
 	local err
@@ -46,15 +101,17 @@ goes()
 	rdma-isolate unload && ! is_loaded rdma_isolate
 }
 
-agent_setup setpriv mknod
+agent_setup setpriv mknod python3
 ktap_print_header
-ktap_set_plan 6
+ktap_set_plan 8
 start_agent rxe0
 start_agent rxe1
 start_latency
 check "an agent steers" is_steered
 check "a process has it open" opened
+check "a process has a page of it" mapped
 check "an ordinary user" of_user
+check "$DEVS devices are enabled" many_devices
 stop_latency
 check "it goes" goes
 check "it is gone" refused 1 "module rdma_isolate is not loaded" unload

@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -127,22 +129,22 @@ static void check_applied(struct report *report, struct config *config)
 	tell("applied", VERDICT_HINT, found, "rdma-isolate apply", report);
 }
 
-enum { DEVS_MAX = 64 };
-
-/* Devices that are enabled, and what each message adds to them */
-struct devs {
-	unsigned int n;
-	struct doctor_dev dev[DEVS_MAX];
-	char name[DEVS_MAX][RDMA_ISOLATE_DEV_NAME_MAX + 1];
+/* A device that is enabled, and what each message adds to it */
+struct dev {
+	STAILQ_ENTRY(dev) list;
+	struct doctor_dev is;
+	char name[RDMA_ISOLATE_DEV_NAME_MAX + 1];
 };
+
+STAILQ_HEAD(devs, dev);
 
 static struct doctor_dev *find_dev(struct devs *devs, const struct nlattr *name)
 {
-	unsigned int i;
+	struct dev *dev;
 
-	for (i = 0; name && i < devs->n; i++)
-		if (!strcmp(devs->name[i], mnl_attr_get_str(name)))
-			return &devs->dev[i];
+	STAILQ_FOREACH(dev, devs, list)
+		if (name && !strcmp(dev->name, mnl_attr_get_str(name)))
+			return &dev->is;
 	return NULL;
 }
 
@@ -151,17 +153,20 @@ static void add_dev(const struct nlattr * const *attrs,
 {
 	const struct name_set *set = &name_set_dev;
 	struct devs *devs = data;
-	unsigned int i = devs->n;
+	struct dev *dev;
 
 	(void)nlh;
-	if (i == DEVS_MAX || !attrs[RDMA_ISOLATE_A_DEV_NAME] ||
+	if (!attrs[RDMA_ISOLATE_A_DEV_NAME] ||
 	    nl_number(attrs, RDMA_ISOLATE_A_DEV_STATE, set) != RISO_DEV_ENFORCE)
 		return;
-	devs->n++;
-	snprintf(devs->name[i], sizeof(devs->name[i]), "%s",
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return;
+	STAILQ_INSERT_TAIL(devs, dev, list);
+	snprintf(dev->name, sizeof(dev->name), "%s",
 		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
-	devs->dev[i] = (struct doctor_dev) {
-		.name = devs->name[i],
+	dev->is = (struct doctor_dev) {
+		.name = dev->name,
 		.calibrated = nl_number(attrs, RDMA_ISOLATE_A_DEV_CALIBRATED, set),
 		.latency_flows = nl_number(attrs, RDMA_ISOLATE_A_DEV_LATENCY_FLOWS, set),
 		.chunk = nl_number(attrs, RDMA_ISOLATE_A_DEV_CHUNK_BYTES, set),
@@ -202,16 +207,21 @@ static void check_devs(struct report *report, struct nl *nl)
 		{ RDMA_ISOLATE_CMD_BUDGET_GET, &name_set_budget, add_budget },
 		{ RDMA_ISOLATE_CMD_STAT_GET, &name_set_stat, add_counters },
 	};
-	struct devs devs = { };
+	struct devs devs = STAILQ_HEAD_INITIALIZER(devs);
+	struct dev *dev;
 	unsigned int i;
+	int err = 0;
 
-	for (i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+	for (i = 0; i < sizeof(steps) / sizeof(*steps) && !err; i++) {
 		nl_request(nl, steps[i].cmd, true);
-		if (nl_send(nl, steps[i].set, steps[i].reply, &devs))
-			return;
+		err = nl_send(nl, steps[i].set, steps[i].reply, &devs);
 	}
-	for (i = 0; i < devs.n; i++)
-		doctor_dev(&devs.dev[i], tell, report);
+	while ((dev = STAILQ_FIRST(&devs))) {
+		STAILQ_REMOVE_HEAD(&devs, list);
+		if (!err)
+			doctor_dev(&dev->is, tell, report);
+		free(dev);
+	}
 }
 
 static void count_slow(const struct nlattr * const *attrs,

@@ -2,9 +2,9 @@
 /*
  * Unloads the module, or says who keeps it.
  *
- * A process that has /dev/rdma_isolate open keeps the module, as does a device that is
- * observed, enabled or draining. Devices are disabled here; processes are only named,
- * before anything is changed.
+ * A process that has /dev/rdma_isolate open, or a page of it mapped, keeps the module, as
+ * does a device that is observed, enabled or draining. Devices are disabled here;
+ * processes are only named, before anything is changed.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -30,7 +30,7 @@
 #define NODE	"/dev/" RDMA_ISOLATE_FAMILY_NAME
 
 enum {
-	NAMES_MAX = 64,
+	NAME_SIZE = RDMA_ISOLATE_DEV_NAME_MAX + 1,
 	/* A dump of another program holds the module while it runs: 20 times 100 ms. */
 	TRIES = 20,
 	PAUSE_MS = 100,
@@ -46,23 +46,23 @@ static bool is_node(const char *path, dev_t node)
 	       makedev(st.stx_rdev_major, st.stx_rdev_minor) == node;
 }
 
-/* Does the process have the device node open, under whatever path? */
-static bool has_open(const char *pid, dev_t node)
+/* Does a directory of the process lead to the device node, whatever its path is? */
+static bool leads_to(const char *pid, const char *dir, dev_t node)
 {
 	char pattern[64];
 	bool found = false;
-	glob_t fds;
+	glob_t links;
 	size_t i;
 
-	snprintf(pattern, sizeof(pattern), "/proc/%.20s/fd/*", pid);
-	if (!glob(pattern, GLOB_NOSORT, NULL, &fds))
-		for (i = 0; i < fds.gl_pathc && !found; i++)
-			found = is_node(fds.gl_pathv[i], node);
-	globfree(&fds);
+	snprintf(pattern, sizeof(pattern), "/proc/%.20s/%s/*", pid, dir);
+	if (!glob(pattern, GLOB_NOSORT, NULL, &links))
+		for (i = 0; i < links.gl_pathc && !found; i++)
+			found = is_node(links.gl_pathv[i], node);
+	globfree(&links);
 	return found;
 }
 
-static void tell_process(const char *pid)
+static void tell_process(const char *pid, const char *how)
 {
 	char path[64], comm[32] = "?";
 	FILE *file;
@@ -74,7 +74,7 @@ static void tell_process(const char *pid)
 			comm[strcspn(comm, "\n")] = 0;
 		fclose(file);
 	}
-	error("process %s (%s) has " NODE " open: end it first", pid, comm);
+	error("process %s (%s) has " NODE " %s: end it first", pid, comm, how);
 }
 
 /* How many processes keep the module, after naming each */
@@ -89,9 +89,14 @@ static unsigned int tell_processes(void)
 		return 0;
 	proc = opendir("/proc");
 	while (proc && (entry = readdir(proc))) {
-		if (!isdigit(entry->d_name[0]) || !has_open(entry->d_name, st.st_rdev))
+		if (!isdigit(entry->d_name[0]))
 			continue;
-		tell_process(entry->d_name);
+		if (leads_to(entry->d_name, "fd", st.st_rdev))
+			tell_process(entry->d_name, "open");
+		else if (leads_to(entry->d_name, "map_files", st.st_rdev))
+			tell_process(entry->d_name, "mapped");
+		else
+			continue;
 		n++;
 	}
 	if (proc)
@@ -114,23 +119,17 @@ static unsigned int tell_modules(void)
 	return n;
 }
 
-struct names {
-	unsigned int n;
-	char name[NAMES_MAX][RDMA_ISOLATE_DEV_NAME_MAX + 1];
-};
-
-/* Those that are not idle */
-static void add_name(const struct nlattr * const *attrs,
-		     const struct nlmsghdr *nlh, void *data)
+/* The first one that is not idle */
+static void take_name(const struct nlattr * const *attrs,
+		      const struct nlmsghdr *nlh, void *data)
 {
-	struct names *names = data;
+	char *name = data;
 
 	(void)nlh;
-	if (names->n == NAMES_MAX || !attrs[RDMA_ISOLATE_A_DEV_NAME] ||
-	    !attrs[RDMA_ISOLATE_A_DEV_STATE] ||
+	if (*name || !attrs[RDMA_ISOLATE_A_DEV_NAME] || !attrs[RDMA_ISOLATE_A_DEV_STATE] ||
 	    mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_STATE]) == RISO_DEV_IDLE)
 		return;
-	snprintf(names->name[names->n++], sizeof(names->name[0]), "%s",
+	snprintf(name, NAME_SIZE, "%s",
 		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
 }
 
@@ -148,20 +147,23 @@ static int disable_dev(const char *dev)
 	       cmd_run(&cmd, &out) : CMD_REFUSED;
 }
 
+/* One after the other, until none is left */
 static int disable_all(void)
 {
-	struct names names = { };
 	struct nl *nl = nl_open();
-	unsigned int i;
+	char name[NAME_SIZE];
 	int err;
 
 	if (!nl)
 		return CMD_REFUSED;
-	nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, true);
-	err = nl_send(nl, &name_set_dev, add_name, &names);
+	do {
+		*name = 0;
+		nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, true);
+		err = nl_send(nl, &name_set_dev, take_name, name);
+		if (!err && *name)
+			err = disable_dev(name);
+	} while (!err && *name);
 	nl_close(nl);
-	for (i = 0; i < names.n && !err; i++)
-		err = disable_dev(names.name[i]);
 	return err ? CMD_REFUSED : CMD_DONE;
 }
 
