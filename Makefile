@@ -117,6 +117,7 @@ check-unit: setup-build ## tests that need no virtual machine
 		grep -q '^check:' $$d/Makefile || continue; \
 		$(MAKE) -C $$d check || exit; \
 	done
+	@tools/check-docs.sh
 	@tools/check-install.sh
 
 bench: setup-vm ## measure
