@@ -7,10 +7,12 @@
  *
  * The parameters tell afterwards what creating a queue pair took: "sleeps", how often the
  * task slept in it, in all rounds; "longest_us", the longest of them. A task that waits for
- * nobody sleeps never, however busy the machine is.
+ * nobody sleeps never, however busy the machine is. "may_wait_for_io" and "waits_for_no_io"
+ * count the allocations of rdma_isolate meanwhile, by what a lack of memory would lead to.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/kprobes.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -31,6 +33,35 @@ MODULE_PARM_DESC(sleeps, "times that the task slept while it created them");
 static unsigned long longest_us;
 module_param(longest_us, ulong, 0444);
 MODULE_PARM_DESC(longest_us, "longest time that creating one took, microseconds");
+
+static atomic_t may_wait_for_io;
+module_param_named(may_wait_for_io, may_wait_for_io.counter, int, 0444);
+MODULE_PARM_DESC(may_wait_for_io, "queues and tags whose memory might have waited for I/O");
+
+static atomic_t waits_for_no_io;
+module_param_named(waits_for_no_io, waits_for_no_io.counter, int, 0444);
+MODULE_PARM_DESC(waits_for_no_io, "queues and tags whose memory did not");
+
+static int rr_allocates(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (current->flags & PF_MEMALLOC_NOIO)
+		atomic_inc(&waits_for_no_io);
+	else
+		atomic_inc(&may_wait_for_io);
+	return 0;
+}
+
+static struct kprobe rr_queue = {
+	.symbol_name = "riso_queue_alloc",
+	.pre_handler = rr_allocates,
+};
+
+static struct kprobe rr_tags = {
+	.symbol_name = "riso_comp_alloc",
+	.pre_handler = rr_allocates,
+};
+
+static struct kprobe *rr_probes[] = { &rr_queue, &rr_tags };
 
 static void rr_event(struct ib_event *event, void *context)
 {
@@ -83,8 +114,13 @@ static int __init rr_init(void)
 		err = PTR_ERR(pd);
 		goto put;
 	}
+	err = register_kprobes(rr_probes, ARRAY_SIZE(rr_probes));
+	if (err)
+		goto free_pd;
 	for (i = 0; !err && i < rounds; i++)
 		err = rr_round(ibdev, pd);
+	unregister_kprobes(rr_probes, ARRAY_SIZE(rr_probes));
+free_pd:
 	ib_dealloc_pd(pd);
 put:
 	ib_device_put(ibdev);
