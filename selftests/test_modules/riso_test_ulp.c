@@ -203,6 +203,7 @@ struct rt_cq {
 	bool held;		/* leave the entries there for now */
 	struct work_struct work;
 	struct tasklet_struct tasklet;
+	spinlock_t lock;	/* polls: a case may, and the handler's work meanwhile */
 	struct ib_wc wc[RT_MAX_BATCH];
 	bool has_saved;
 	struct ib_wc saved;
@@ -696,34 +697,45 @@ static struct rt_lane *rt_find_lane(struct rt_cq *cq, const struct ib_wc *wc)
 	return n == 1 ? only : NULL;
 }
 
-/* Until nothing is left. False if the CQ is not to be polled, or cannot be. */
-static bool rt_poll_empty(struct rt_cq *cq)
+/* One batch. Negative if the CQ is not to be polled, or cannot be. */
+static int rt_poll_batch(struct rt_cq *cq)
 {
 	int n, i;
 
-	do {
-		if (READ_ONCE(cq->closing) || READ_ONCE(cq->held))
-			return false;
-		/* whatever is not written must be seen as wrong */
-		memset(cq->wc, 0xa5, sizeof(cq->wc));
-		n = ib_poll_cq(cq->cq, cq->batch, cq->wc);
-		if (n < 0 || n > cq->batch) {
-			rt_fail(cq->ctx, "ib_poll_cq returned %d of %d",
-				n, cq->batch);
-			return false;
-		}
-		for (i = 0; i < n; i++) {
-			struct rt_lane *lane;
+	lockdep_assert_held(&cq->lock);
+	if (READ_ONCE(cq->closing) || READ_ONCE(cq->held))
+		return -EBUSY;
+	/* whatever is not written must be seen as wrong */
+	memset(cq->wc, 0xa5, sizeof(cq->wc));
+	n = ib_poll_cq(cq->cq, cq->batch, cq->wc);
+	if (n < 0 || n > cq->batch) {
+		rt_fail(cq->ctx, "ib_poll_cq returned %d of %d", n, cq->batch);
+		return -EIO;
+	}
+	for (i = 0; i < n; i++) {
+		struct rt_lane *lane;
 
-			lane = rt_find_lane(cq, &cq->wc[i]);
-			if (lane)
-				rt_complete(cq, lane, NULL, &cq->wc[i]);
-			else
-				rt_fail(cq->ctx, "completion with a foreign wr_id %#llx",
-					cq->wc[i].wr_id);
-		}
+		lane = rt_find_lane(cq, &cq->wc[i]);
+		if (lane)
+			rt_complete(cq, lane, NULL, &cq->wc[i]);
+		else
+			rt_fail(cq->ctx, "completion with a foreign wr_id %#llx",
+				cq->wc[i].wr_id);
+	}
+	return n;
+}
+
+/* Until nothing is left. False if the CQ is not to be polled, or cannot be. */
+static bool rt_poll_empty(struct rt_cq *cq)
+{
+	int n;
+
+	do {
+		spin_lock_bh(&cq->lock);
+		n = rt_poll_batch(cq);
+		spin_unlock_bh(&cq->lock);
 	} while (n == cq->batch);
-	return true;
+	return n >= 0;
 }
 
 static void rt_poll(struct rt_cq *cq)
@@ -791,6 +803,7 @@ static struct rt_cq *rt_create_cq(struct rt_ctx *ctx, struct rt_ep *ep,
 	cq->ctx = ctx;
 	cq->mode = ctx->arg.cq;
 	cq->batch = clamp_t(u32, ctx->arg.batch, 1, RT_MAX_BATCH);
+	spin_lock_init(&cq->lock);
 	INIT_WORK(&cq->work, rt_poll_work);
 	tasklet_setup(&cq->tasklet, rt_poll_tasklet);
 
