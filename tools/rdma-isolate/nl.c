@@ -160,6 +160,9 @@ static void print_refusal(struct nl *nl, const struct name_set *set,
 		print_culprit(nl, set, mnl_attr_get_u32(offset));
 	if (text && mnl_attr_validate(text, MNL_TYPE_NUL_STRING) >= 0)
 		fputs(mnl_attr_get_str(text), stderr);
+	else if (err == ENOENT)
+		/* The module has a text for each; this is the family's. */
+		fputs("module " RDMA_ISOLATE_FAMILY_NAME " was unloaded", stderr);
 	else
 		fputs(strerror(err), stderr);
 	if (ext.tb[NLMSGERR_ATTR_POLICY])

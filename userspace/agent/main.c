@@ -46,10 +46,14 @@ static struct conf_args args;
 static struct nl *requests, *events;
 static int status;
 
-/* Whoever has started it may want to do so again. */
-static void give_up(void)
+/*
+ * Without the module there is nothing to do, which is no failure. After another error
+ * whoever has started it may want to do so again.
+ */
+static void give_up(int err)
 {
-	status = CONF_FAILED;
+	if (err != -ENOENT)
+		status = CONF_FAILED;
 	loop_stop();
 }
 
@@ -177,17 +181,20 @@ static struct source alone = { .fd = -1 };
 static void look(void)
 {
 	struct device *d, *next;
+	int err;
 
 	LIST_FOREACH(d, &devices, list)
 		d->there = false;
 	nl_request(requests, RDMA_ISOLATE_CMD_DEV_GET, true);
-	if (nl_send(requests, &name_set_dev, on_device, NULL)) {
-		give_up();
+	err = nl_send(requests, &name_set_dev, on_device, NULL);
+	if (err) {
+		give_up(err);
 		return;
 	}
 	nl_request(requests, RDMA_ISOLATE_CMD_BUDGET_GET, true);
-	if (nl_send(requests, &name_set_budget, on_budget, NULL))
-		give_up();
+	err = nl_send(requests, &name_set_budget, on_budget, NULL);
+	if (err)
+		give_up(err);
 	for (d = LIST_FIRST(&devices); d; d = next) {
 		next = LIST_NEXT(d, list);
 		if (!d->there)
@@ -219,11 +226,8 @@ static void on_module(struct source *s)
 
 	(void)s;
 	lost = nl_events(events, on_module_event, &news);
-	/* Without the module there is nothing to do, which is no failure. */
-	if (lost == -ENOENT)
-		loop_stop();
-	else if (lost < 0)
-		give_up();
+	if (lost < 0)
+		give_up(lost);
 	/* It may have been one of those. */
 	if (news || lost > 0)
 		look();
