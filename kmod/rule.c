@@ -2,33 +2,34 @@
 /*
  * Rules that give a flow its class and weight.
  *
- * Owns the list of rules. The first rule that matches, in the order in which they
- * were added, decides; a flow that none matches is of bandwidth class with an equal
- * share, as in the paper (4.1). A rule that names nothing would match everything,
- * management included, and is refused.
+ * Owns the rules, by id. The first rule that matches, in the order in which they were
+ * added, which is that of their ids, decides; a flow that none matches is of bandwidth
+ * class with an equal share, as in the paper (4.1). A rule that names nothing would match
+ * everything, management included, and is refused.
  *
- * The list is under rule_lock, a mutex that is taken inside &riso_dev.mutex. After
- * a change all flows are judged anew, outside it.
+ * rule_lock, a mutex, serialises changes. Rules are read under RCU: anybody may show them,
+ * and as often. After a change all flows are judged anew, outside it.
  */
 
-#include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/netlink.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/xarray.h>
 
 #include "dev.h"
 #include "netlink.h"
 #include "rule.h"
 
 struct rule {
-	struct list_head list;
+	struct rcu_head rcu;
 	struct riso_rule_spec spec;
 };
 
 static DEFINE_MUTEX(rule_lock);
-static LIST_HEAD(rules);
+static DEFINE_XARRAY(rules);
 static u32 rule_count;
 static u32 last_id;
 
@@ -68,24 +69,27 @@ static bool matches(const struct riso_rule_spec *r,
  * @dev: name of its device
  * @out: the rule
  *
- * Context: may sleep.
+ * Context: any.
  * Return: true if there is one.
  */
 bool riso_rule_match(const struct riso_identity *who, const char *dev,
 		     struct riso_rule_spec *out)
 {
-	struct rule *r;
+	XA_STATE(xas, &rules, 0);
 	bool found = false;
+	struct rule *r;
 
-	mutex_lock(&rule_lock);
-	list_for_each_entry(r, &rules, list) {
+	rcu_read_lock();
+	xas_for_each(&xas, r, U32_MAX) {
+		if (xas_retry(&xas, r))
+			continue;
 		found = matches(&r->spec, who, dev);
 		if (found) {
 			*out = r->spec;
 			break;
 		}
 	}
-	mutex_unlock(&rule_lock);
+	rcu_read_unlock();
 	return found;
 }
 
@@ -102,10 +106,11 @@ static bool is_same(const struct riso_rule_spec *a, const struct riso_rule_spec 
 
 static bool is_there(const struct riso_rule_spec *spec)
 {
+	unsigned long id;
 	struct rule *r;
 
 	lockdep_assert_held(&rule_lock);
-	list_for_each_entry(r, &rules, list)
+	xa_for_each(&rules, id, r)
 		if (is_same(&r->spec, spec))
 			return true;
 	return false;
@@ -147,6 +152,9 @@ int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
 	} else if (rule_count >= RISO_RULES_MAX || last_id == U32_MAX) {
 		NL_SET_ERR_MSG(extack, "there may be 1024 rules at most");
 		err = -ENOSPC;
+	} else {
+		r->spec.id = last_id + 1;
+		err = xa_err(xa_store(&rules, r->spec.id, r, GFP_KERNEL));
 	}
 	if (err) {
 		mutex_unlock(&rule_lock);
@@ -154,9 +162,7 @@ int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
 		return err;
 	}
 	rule_count++;
-	r->spec.id = ++last_id;
-	*id = last_id;
-	list_add_tail(&r->list, &rules);
+	*id = ++last_id;
 	mutex_unlock(&rule_lock);
 	riso_nl_changed();
 	riso_dev_reclassify();
@@ -173,23 +179,18 @@ int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
  */
 int riso_rule_del(u32 id, struct netlink_ext_ack *extack)
 {
-	struct rule *r, *found = NULL;
+	struct rule *r;
 
 	mutex_lock(&rule_lock);
-	list_for_each_entry(r, &rules, list) {
-		if (r->spec.id == id) {
-			found = r;
-			list_del(&r->list);
-			rule_count--;
-			break;
-		}
-	}
+	r = xa_erase(&rules, id);
+	if (r)
+		rule_count--;
 	mutex_unlock(&rule_lock);
-	if (!found) {
+	if (!r) {
 		NL_SET_ERR_MSG(extack, "no rule has this id");
 		return -ENOENT;
 	}
-	kfree(found);
+	kfree_rcu(r, rcu);
 	riso_nl_changed();
 	riso_dev_reclassify();
 	return 0;
@@ -200,24 +201,20 @@ int riso_rule_del(u32 id, struct netlink_ext_ack *extack)
  * @id: smallest id that counts
  * @out: the rule with the smallest id of at least @id
  *
- * Context: may sleep.
+ * Context: any.
  * Return: 0 or -ENOENT.
  */
 int riso_rule_next(u32 id, struct riso_rule_spec *out)
 {
-	int ret = -ENOENT;
+	unsigned long index = id;
 	struct rule *r;
 
-	mutex_lock(&rule_lock);
-	list_for_each_entry(r, &rules, list) {
-		if (r->spec.id >= id) {
-			*out = r->spec;
-			ret = 0;
-			break;
-		}
-	}
-	mutex_unlock(&rule_lock);
-	return ret;
+	rcu_read_lock();
+	r = xa_find(&rules, &index, U32_MAX, XA_PRESENT);
+	if (r)
+		*out = r->spec;
+	rcu_read_unlock();
+	return r ? 0 : -ENOENT;
 }
 
 /**
@@ -225,8 +222,10 @@ int riso_rule_next(u32 id, struct riso_rule_spec *out)
  */
 void riso_rule_exit(void)
 {
-	struct rule *r, *tmp;
+	unsigned long id;
+	struct rule *r;
 
-	list_for_each_entry_safe(r, tmp, &rules, list)
+	xa_for_each(&rules, id, r)
 		kfree(r);
+	xa_destroy(&rules);
 }
