@@ -43,10 +43,24 @@ struct riso_tenant_dir {
 };
 
 /**
+ * enum riso_tenant_kind - what makes groups one tenant
+ * @RISO_TENANT_GROUP: nothing, it is one group
+ * @RISO_TENANT_CONTAINER: their container
+ * @RISO_TENANT_CGROUP: their control group
+ * @RISO_TENANT_USER: their user
+ */
+enum riso_tenant_kind {
+	RISO_TENANT_GROUP,
+	RISO_TENANT_CONTAINER,
+	RISO_TENANT_CGROUP,
+	RISO_TENANT_USER,
+};
+
+/**
  * struct riso_tenant - groups that have one share of the device together
  * @hash: in &riso_dev.tenants
- * @by: what makes them one; RISO_SHARE_PROCESS for a tenant of one group
- * @key: the id of that group, of a control group, or of a user
+ * @kind: what makes them one
+ * @key: the id of that group, container, control group or user
  * @groups: how many groups it has
  * @dir: place in the arbiter of each direction, under &riso_dev.lock
  *
@@ -54,7 +68,7 @@ struct riso_tenant_dir {
  */
 struct riso_tenant {
 	struct hlist_node hash;
-	enum riso_share_by by;
+	enum riso_tenant_kind kind;
 	u64 key;
 	u32 groups;
 	struct riso_tenant_dir dir[RISO_DIRS];

@@ -10,6 +10,8 @@
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/nsproxy.h>
+#include <linux/proc_ns.h>
+#include <linux/user_namespace.h>
 #include <linux/version.h>
 
 /* The last argument of ib_device_ops.create_cq; never looked at here. */
@@ -55,34 +57,32 @@ static inline bool riso_cgroup_path(char *path, size_t size)
 #endif
 }
 
-/*
- * Ids of the control groups of version 2 that the present task is in: from the root of
- * its cgroup namespace, or in the initial one its own alone. The outermost comes first.
- * Returns how many, @max at most; none for the root of all.
- */
-static inline u32 riso_cgroup_ids(u64 *ids, u32 max)
+/* Id of the present task's control group in that hierarchy, 0 for the root of all. */
+static inline u64 riso_cgroup_id(void)
 {
-	u32 num = 0;
+	u64 id = 0;
 #ifdef CONFIG_CGROUPS
 	struct cgroup *cgrp;
-	int outer, depth;
 
 	rcu_read_lock();
 	cgrp = task_dfl_cgroup(current);
-	outer = current->nsproxy->cgroup_ns->root_cset->dfl_cgrp->level;
-	/* A task may be outside of what its namespace shows. */
-	if (!outer || outer > cgrp->level)
-		outer = cgrp->level;
-	for (depth = cgrp->level; depth && depth >= outer; depth--) {
-		if (depth - outer < max) {
-			ids[depth - outer] = cgroup_id(cgrp);
-			num = max_t(u32, num, depth - outer + 1);
-		}
-		cgrp = cgroup_parent(cgrp);
-	}
+	if (cgroup_parent(cgrp))
+		id = cgroup_id(cgrp);
 	rcu_read_unlock();
 #endif
-	return num;
+	return id;
+}
+
+/* Number of a cgroup namespace that the host's administrator made, or 0. */
+static inline u32 riso_cgroup_ns(void)
+{
+#ifdef CONFIG_CGROUPS
+	const struct cgroup_namespace *ns = current->nsproxy->cgroup_ns;
+
+	if (ns->ns.inum != PROC_CGROUP_INIT_INO && ns->user_ns == &init_user_ns)
+		return ns->ns.inum;
+#endif
+	return 0;
 }
 
 #endif /* RISO_COMPAT_H */

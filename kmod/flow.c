@@ -73,34 +73,41 @@ static bool same_group(const struct riso_identity *a,
 	return !a->peer_known || !memcmp(&a->peer, &b->peer, sizeof(a->peer));
 }
 
-/* What makes a group one tenant with others */
-static enum riso_share_by sharing(const struct riso_dev *rd, const struct riso_group *g,
-				  u64 *key)
+/*
+ * What makes a group one tenant with others. A user may be let make control groups, so
+ * that these tell root's processes apart only.
+ */
+static enum riso_tenant_kind sharing(const struct riso_dev *rd, const struct riso_group *g,
+				     u64 *key)
 {
 	const struct riso_place_owner *owner = &g->who.owner;
 
-	if (g->who.pid && rd->own.share == RISO_SHARE_CGROUP) {
-		*key = owner->levels ? owner->cgroup[0] : 0;
-		return RISO_SHARE_CGROUP;
+	if (!g->who.pid || rd->own.share == RISO_SHARE_PROCESS) {
+		*key = g->id;
+		return RISO_TENANT_GROUP;
 	}
-	if (g->who.pid && rd->own.share == RISO_SHARE_USER) {
-		*key = owner->uid;
-		return RISO_SHARE_USER;
+	if (rd->own.share == RISO_SHARE_CGROUP && owner->container) {
+		*key = owner->container;
+		return RISO_TENANT_CONTAINER;
 	}
-	*key = g->id;
-	return RISO_SHARE_PROCESS;
+	if (rd->own.share == RISO_SHARE_CGROUP && !owner->uid) {
+		*key = owner->cgroup;
+		return RISO_TENANT_CGROUP;
+	}
+	*key = owner->uid;
+	return RISO_TENANT_USER;
 }
 
 static struct riso_tenant *get_tenant(struct riso_dev *rd, const struct riso_group *g)
 {
 	struct riso_tenant *t;
-	enum riso_share_by by;
+	enum riso_tenant_kind kind;
 	int dir;
 	u64 key;
 
-	by = sharing(rd, g, &key);
+	kind = sharing(rd, g, &key);
 	hash_for_each_possible(rd->tenants, t, hash, key) {
-		if (t->by != by || t->key != key)
+		if (t->kind != kind || t->key != key)
 			continue;
 		t->groups++;
 		return t;
@@ -108,7 +115,7 @@ static struct riso_tenant *get_tenant(struct riso_dev *rd, const struct riso_gro
 	t = kzalloc(sizeof(*t), GFP_KERNEL);
 	if (!t)
 		return NULL;
-	t->by = by;
+	t->kind = kind;
 	t->key = key;
 	t->groups = 1;
 	spin_lock_irq(&rd->lock);

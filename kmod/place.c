@@ -2,18 +2,22 @@
 /*
  * Places: how many processes of one owner may take part in a device.
  *
- * Owns the counts of places by user and by control group. Owners are chosen so that
- * nobody is many of them:
- * - The users of a user namespace are the one user that made it, who may have many
- *   numbers there.
- * - A control group of a cgroup namespace counts with all above it in that namespace: a
- *   container that may make control groups gets no more places by that.
+ * Owns the counts of places, and says whom a process belongs to. That is chosen so that
+ * nobody is many:
+ * - Processes of a container are those in one PID namespace right below the initial one, or,
+ *   if they are in the initial one, in one cgroup namespace, that the administrator of the
+ *   host made. They can leave neither, whatever namespaces and control groups they make.
+ *   They count for the container alone: its users have numbers like those of the host.
+ * - The users of a user namespace that another user made are that one user, who may have
+ *   many numbers there; so are PID namespaces in it no containers.
+ * - All others belong to their user.
  *
  * &riso_dev.mutex protects the counts. Everything here may sleep.
  */
 
 #include <linux/cred.h>
 #include <linux/errno.h>
+#include <linux/pid_namespace.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
@@ -49,7 +53,7 @@ static void take_one_off(struct xarray *xa, unsigned long owner)
 void riso_place_init(struct riso_places *p)
 {
 	xa_init(&p->uids);
-	xa_init(&p->cgroups);
+	xa_init(&p->containers);
 }
 
 /**
@@ -59,19 +63,33 @@ void riso_place_init(struct riso_places *p)
 void riso_place_exit(struct riso_places *p)
 {
 	xa_destroy(&p->uids);
-	xa_destroy(&p->cgroups);
+	xa_destroy(&p->containers);
 }
 
-/* The user that made the outermost user namespace of the process, or its own. */
-static kuid_t outer_uid(void)
+/* The user that made the outermost namespace above this one. */
+static kuid_t maker_of(const struct user_namespace *ns)
 {
-	const struct user_namespace *ns = current_user_ns();
-
-	if (ns == &init_user_ns)
-		return current_uid();
 	while (ns->parent != &init_user_ns)
 		ns = ns->parent;
 	return ns->owner;
+}
+
+/* Has the administrator of the host made what belongs to this namespace? */
+static bool is_of_host(const struct user_namespace *ns)
+{
+	return ns == &init_user_ns || uid_eq(maker_of(ns), GLOBAL_ROOT_UID);
+}
+
+/* A number that no other container has, or 0 outside of all. */
+static u32 find_container(void)
+{
+	const struct pid_namespace *ns = task_active_pid_ns(current);
+
+	if (ns == &init_pid_ns)
+		return riso_cgroup_ns();
+	while (ns->parent != &init_pid_ns)
+		ns = ns->parent;
+	return is_of_host(ns->user_ns) ? ns->ns.inum : 0;
 }
 
 /**
@@ -82,8 +100,22 @@ static kuid_t outer_uid(void)
  */
 void riso_place_identify(struct riso_place_owner *owner)
 {
-	owner->uid = from_kuid(&init_user_ns, outer_uid());
-	owner->levels = riso_cgroup_ids(owner->cgroup, RISO_PLACE_LEVELS);
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t uid = ns == &init_user_ns ? current_uid() : maker_of(ns);
+
+	owner->uid = from_kuid(&init_user_ns, uid);
+	owner->container = find_container();
+	owner->cgroup = riso_cgroup_id();
+}
+
+static struct xarray *counts_of(struct riso_places *p, const struct riso_place_owner *owner)
+{
+	return owner->container ? &p->containers : &p->uids;
+}
+
+static unsigned long key_of(const struct riso_place_owner *owner)
+{
+	return owner->container ?: owner->uid;
 }
 
 /**
@@ -92,36 +124,21 @@ void riso_place_identify(struct riso_place_owner *owner)
  * @owner: whom the process belongs to
  *
  * Context: &riso_dev.mutex.
- * Return: 0; -EUSERS when all places are taken; -EDQUOT when the user, or one of the
- * control groups, has too many; -ENOMEM. After an error nothing is counted.
+ * Return: 0; -EUSERS when all places are taken; -EDQUOT when the owner has too many;
+ * -ENOMEM. After an error nothing is counted.
  */
 int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner)
 {
+	struct xarray *counts = counts_of(p, owner);
 	int err;
-	u32 i;
 
 	if (p->used >= RISO_PLACES_MAX)
 		return -EUSERS;
-	if (!riso_place_is_free(count_of(&p->uids, owner->uid), p->used))
+	if (!riso_place_is_free(count_of(counts, key_of(owner)), p->used))
 		return -EDQUOT;
-	for (i = 0; i < owner->levels; i++)
-		if (!riso_place_is_free(count_of(&p->cgroups, owner->cgroup[i]), p->used))
-			return -EDQUOT;
-	err = add_one(&p->uids, owner->uid);
-	if (err)
-		return err;
-	for (i = 0; i < owner->levels; i++) {
-		err = add_one(&p->cgroups, owner->cgroup[i]);
-		if (err)
-			goto err_cgroups;
-	}
-	p->used++;
-	return 0;
-
-err_cgroups:
-	while (i--)
-		take_one_off(&p->cgroups, owner->cgroup[i]);
-	take_one_off(&p->uids, owner->uid);
+	err = add_one(counts, key_of(owner));
+	if (!err)
+		p->used++;
 	return err;
 }
 
@@ -134,10 +151,6 @@ err_cgroups:
  */
 void riso_place_give_back(struct riso_places *p, const struct riso_place_owner *owner)
 {
-	u32 i;
-
-	for (i = 0; i < owner->levels; i++)
-		take_one_off(&p->cgroups, owner->cgroup[i]);
-	take_one_off(&p->uids, owner->uid);
+	take_one_off(counts_of(p, owner), key_of(owner));
 	p->used--;
 }

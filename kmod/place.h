@@ -11,33 +11,30 @@
 enum {
 	/* Processes that may take part in a device. */
 	RISO_PLACES_MAX = 512,
-	/* Control groups of a process that are counted, from its namespace's root on. */
-	RISO_PLACE_LEVELS = 8,
 };
 
 /**
  * struct riso_places - the places of a device, under &riso_dev.mutex
  * @used: how many are taken
- * @uids: how many each user has
- * @cgroups: how many each control group has; the root of a cgroup namespace counts
- *	those below it in the namespace
+ * @uids: how many each user has outside of containers
+ * @containers: how many each container has
  */
 struct riso_places {
 	u32 used;
 	struct xarray uids;
-	struct xarray cgroups;
+	struct xarray containers;
 };
 
 /**
  * struct riso_place_owner - who has a place
  * @uid: user of the process, or the one that made its outermost user namespace
- * @levels: how many of @cgroup count
- * @cgroup: ids of the control groups of the process, the outermost first
+ * @container: number of the namespace that is its container, 0 outside of all
+ * @cgroup: id of its control group
  */
 struct riso_place_owner {
 	uid_t uid;
-	u32 levels;
-	u64 cgroup[RISO_PLACE_LEVELS];
+	u32 container;
+	u64 cgroup;
 };
 
 /**

@@ -55,7 +55,7 @@ static const struct name_value reason_values[] = {
 	{ "disabled", "the device is not enabled" },
 	{ "unknown-opcode", "it posted an operation that is not known" },
 	{ "reference", "the agent measures with it, it is counted nowhere" },
-	{ "no-place", "its user, its control group or the device has too many programs" },
+	{ "no-place", "its user, its container or the device has too many programs" },
 	{ "no-thread", "its program could not start the thread that the verbs shim needs" },
 	{ "shim-limit", "the verbs shim cannot govern it with this provider" },
 };
@@ -141,7 +141,7 @@ const struct name_enum name_ctrl = {
 
 static const struct name_value share_values[] = {
 	{ "process", "none, each process has its own" },
-	{ "cgroup", "those of one control group, or of the root of a cgroup namespace" },
+	{ "cgroup", "those of one container or, outside of containers, of one user; of root, of one control group" },
 	{ "user", "those of one user, or of the user that made a user namespace" },
 };
 

@@ -87,8 +87,8 @@ enum riso_class {
  * @RISO_REASON_DISABLED: the device is not enabled
  * @RISO_REASON_UNKNOWN_OPCODE: it posted an operation that is not known
  * @RISO_REASON_REFERENCE: the agent measures with it, it is counted nowhere
- * @RISO_REASON_NO_PLACE: its user, its control group or the device has too
- *   many programs
+ * @RISO_REASON_NO_PLACE: its user, its container or the device has too many
+ *   programs
  * @RISO_REASON_NO_THREAD: its program could not start the thread that the
  *   verbs shim needs
  * @RISO_REASON_SHIM_LIMIT: the verbs shim cannot govern it with this provider
@@ -232,8 +232,8 @@ enum riso_ctrl {
 /**
  * enum riso_share_by - which programs have one share together
  * @RISO_SHARE_PROCESS: none, each process has its own
- * @RISO_SHARE_CGROUP: those of one control group, or of the root of a cgroup
- *   namespace
+ * @RISO_SHARE_CGROUP: those of one container or, outside of containers, of one
+ *   user; of root, of one control group
  * @RISO_SHARE_USER: those of one user, or of the user that made a user
  *   namespace
  */
