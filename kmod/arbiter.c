@@ -1608,6 +1608,7 @@ bool riso_arb_reconfigure(struct riso_dev *rd)
 
 	lockdep_assert_held(&rd->lock);
 	rd->chunk_ns = time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
+	rd->lately_ns = time_of(open_window(rd) / 2, rd->cfg.max_rate);
 	rd->fine = rd->chunk_ns >= RISO_TICK_NS;
 	rd->was_shaped = shaped(rd);
 	if (was != rd->was_shaped)

@@ -195,7 +195,8 @@ struct riso_change {
  * @managed_flows: flows that are queued and paced
  * @mtu: the largest of a path so far, bytes
  * @chunk_ns: time of a chunk at SafeUtil
- * @fine: that is long enough for a timer to pace single chunks
+ * @lately_ns: time in which the device sends half of an open window
+ * @fine: @chunk_ns is long enough for a timer to pace single chunks
  * @was_shaped: messages are cut and paced
  * @shaped_ns: since when
  * @toggled_ns: when that changed last
@@ -271,6 +272,7 @@ struct riso_dev {
 	u32 managed_flows;
 	u32 mtu;
 	u64 chunk_ns;
+	u64 lately_ns;
 	bool fine;
 	bool was_shaped;
 	u64 shaped_ns;

@@ -29,8 +29,6 @@
 enum {
 	/* More than this is not believed to be wanted, or to be out. */
 	RISO_WANT_MAX = 1 << 30,
-	/* What was granted before twice this is not in the NIC any more. */
-	RISO_LATELY_NS = 2 * NSEC_PER_MSEC,
 	/* Who has not taken a grant for so long after it was void is stopped. */
 	RISO_STOPPED_NS = NSEC_PER_SEC,
 };
@@ -107,11 +105,12 @@ void riso_grant_forget(struct riso_user *u)
 	}
 }
 
-static void age_grants(struct riso_share *ud, u64 now)
+/* What was granted before twice @span is not in the NIC any more. */
+static void age_grants(struct riso_share *ud, u64 span, u64 now)
 {
-	if (now - ud->since_ns < RISO_LATELY_NS)
+	if (now - ud->since_ns < span)
 		return;
-	ud->before = now - ud->since_ns < 2 * RISO_LATELY_NS ? ud->lately : 0;
+	ud->before = now - ud->since_ns < 2 * span ? ud->lately : 0;
 	ud->lately = 0;
 	ud->since_ns = now;
 }
@@ -178,7 +177,7 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 	out = ud->posted - ud->done;
 	if (out > RISO_WANT_MAX)
 		out = 0;
-	age_grants(ud, now);
+	age_grants(ud, u->rd->lately_ns, now);
 	ud->out = min(granted + out, ud->lately + ud->before);
 	if (want && ud->behind && u->mode == RISO_USER_PACED &&
 	    now > ud->grant[ud->seq % ARRAY_SIZE(ud->grant)].not_after + RISO_STOPPED_NS)
@@ -240,7 +239,7 @@ void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
 	struct riso_grant *g = &ud->grant[seq % ARRAY_SIZE(ud->grant)];
 	struct riso_grant *to;
 
-	age_grants(ud, now);
+	age_grants(ud, u->rd->lately_ns, now);
 	ud->called = false;
 	ud->lately += bytes;
 	ud->out += bytes;
