@@ -1213,7 +1213,8 @@ static void charge(struct riso_dev *rd, const struct turn *t, u32 wire,
 	u32 ops = f->q.num;
 
 	/* What is only flushed, or soon will be, takes no time of the device. */
-	if (!f->flush && !f->ending) {
+	f->charged = !f->flush && !f->ending;
+	if (f->charged) {
 		move_clock(rd, t->dir,
 			   cost_of(rd, wire, ops, pace_of(rd, t->dir)), now);
 		charge_group(rd, t->dir, f->group, wire, ops, t->qt.debt, now);
@@ -1444,7 +1445,7 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 	if (!wire)
 		return;
 	sub_inflight(f, dir, wire);
-	if (f->flush || f->ending)
+	if (!f->charged)
 		return;
 	if (shaped(rd))
 		a->next -= min(a->next, cost_of(rd, wire, ops,

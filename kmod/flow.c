@@ -1020,9 +1020,10 @@ int riso_flow_admit(struct riso_user *u, u32 qpn)
 		goto unlock;
 	u->owner = f->who.owner;
 	err = f->group ? riso_place_take(&rd->places, &u->owner) : -ENOMEM;
-	f->report = err == -EUSERS || err == -EDQUOT ? RISO_REASON_NO_PLACE :
-						       RISO_REASON_NONE;
-	update(f);
+	if (err == -EUSERS || err == -EDQUOT) {
+		f->report = RISO_REASON_NO_PLACE;
+		update(f);
+	}
 	if (err)
 		goto unlock;
 	u->group = f->group;
@@ -1031,10 +1032,12 @@ int riso_flow_admit(struct riso_user *u, u32 qpn)
 	spin_unlock_irq(&rd->lock);
 	if (err) {
 		riso_place_give_back(&rd->places, &u->owner);
-	} else {
-		u->group->users++;
-		u->placed = true;
+		goto unlock;
 	}
+	u->group->users++;
+	u->placed = true;
+	f->report = RISO_REASON_NONE;
+	update(f);
 unlock:
 	riso_dev_unlock(rd);
 	return err;

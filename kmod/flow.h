@@ -75,6 +75,7 @@ enum riso_flow_mode {
  * @max_rd_atomic: READs and atomics that the QP may have out
  * @posting: one CPU is posting for this flow
  * @paused: nobody may begin to
+ * @charged: what is being posted was charged
  * @flush: QP in error: post at once, do not cut
  * @ending: QP is about to end: what the peer is told of goes to the provider before
  * @refused: provider takes no more: complete here
@@ -161,6 +162,7 @@ struct riso_flow {
 	u32 max_rd_atomic;
 	bool posting;
 	bool paused;
+	bool charged;
 	bool flush;
 	bool ending;
 	bool refused;
