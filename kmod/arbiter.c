@@ -1693,19 +1693,18 @@ static void average(struct riso_dev *rd)
  * @g: the group
  * @info: filled in
  *
- * Context: &riso_dev.mutex.
+ * Context: under RCU, or &riso_dev.mutex.
  */
 void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
 			 struct riso_group_info *info)
 {
 	u64 now;
 
-	lockdep_assert_held(&rd->mutex);
 	info->id = g->id;
 	info->who = g->who;
 	spin_lock_irq(&rd->lock);
 	/* The process itself holds it, too. */
-	info->flows = g->users - !!g->user;
+	info->flows = READ_ONCE(g->users) - !!g->user;
 	now = ktime_get_ns();
 	sync_waits(rd, g, now);
 	info->weight = g->weight;

@@ -8,6 +8,7 @@
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
+#include <linux/rcupdate.h>
 #include <linux/types.h>
 
 #include "../uapi/linux/rdma_isolate_user.h"
@@ -109,6 +110,7 @@ struct riso_group_dir {
  * @who: what its flows have in common
  * @user: the process takes part by itself, or NULL
  * @senders: flows in RTS that it posts for under grants, written under &riso_dev.mutex
+ * @rcu: frees it
  * @fault: what its process did wrong last
  * @faults: a bit for each kind that was seen
  * @told_faults: and of which listeners know, under &riso_dev.mutex
@@ -133,6 +135,7 @@ struct riso_group {
 	struct riso_identity who;
 	struct riso_user *user;
 	u32 senders;
+	struct rcu_head rcu;
 	enum riso_fault fault;
 	unsigned long faults;
 	unsigned long told_faults;

@@ -8,9 +8,10 @@
  * is then a group like that of a kernel ULP (grant.c, arbiter.c). An open file holds a
  * reference to the module.
  *
- * &file_state.lock serialises the calls that attach and register, is outside of
- * &riso_dev.mutex, and is not held while a process waits. files_lock protects the
- * number of files of each user. What is in the pages is grant.c's.
+ * &file_state.lock serialises the calls that attach and register, and is outside of
+ * &riso_dev.mutex. The call that waits takes no mutex, as threads of one process may make
+ * it as often as they like. files_lock protects the number of files of each user. What is
+ * in the pages is grant.c's.
  *
  * All calls come from the process itself and may sleep, but for release(), which may
  * come from any.
@@ -286,7 +287,8 @@ static int attach(struct file_state *fs, const void __user *arg)
 		riso_dev_put(rd);
 		return err;
 	}
-	fs->attached = true;
+	/* Pairs with the acquire in check_attached(), which takes no lock. */
+	smp_store_release(&fs->attached, true);
 	return 0;
 }
 
@@ -379,6 +381,14 @@ static int wait(struct file_state *fs, const void __user *arg)
 	return ret == -ERESTARTSYS ? -EINTR : ret;
 }
 
+static int check_attached(const struct file_state *fs)
+{
+	/* Pairs with the release in attach(): all of the process is there. */
+	if (!smp_load_acquire(&fs->attached))
+		return -ENOTCONN;
+	return READ_ONCE(fs->user.gone) ? -ENODEV : 0;
+}
+
 static long chardev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct file_state *fs = file->private_data;
@@ -387,23 +397,19 @@ static long chardev_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 
 	if (!is_owner(fs))
 		return -EPERM;
+	if (cmd == RISO_IOC_WAIT)
+		return check_attached(fs) ?: wait(fs, ptr);
 	mutex_lock(&fs->lock);
 	if (cmd == RISO_IOC_ATTACH)
 		err = attach(fs, ptr);
 	else if (cmd == RISO_IOC_REPORT)
 		err = report(ptr);
-	else if (cmd != RISO_IOC_REGISTER && cmd != RISO_IOC_WAIT)
-		err = -ENOTTY;
-	else if (!fs->attached)
-		err = -ENOTCONN;
-	else if (READ_ONCE(fs->user.gone))
-		err = -ENODEV;
 	else if (cmd == RISO_IOC_REGISTER)
-		err = reg(fs, ptr);
+		err = check_attached(fs) ?: reg(fs, ptr);
 	else
-		err = 0;
+		err = -ENOTTY;
 	mutex_unlock(&fs->lock);
-	return err || cmd != RISO_IOC_WAIT ? err : wait(fs, ptr);
+	return err;
 }
 
 static const struct file_operations chardev_fops = {

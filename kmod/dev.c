@@ -15,7 +15,7 @@
  * them; when nobody renews the lease, the operator's are in force again.
  *
  * &riso_dev.control serialises changes of state and settings of a device; it is outside
- * &riso_dev.mutex, which is outside &riso_dev.lock. devs_lock protects the table alone.
+ * &riso_dev.mutex, which is outside &riso_dev.lock. The table is read under RCU.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -43,7 +43,6 @@ enum {
 	RISO_FAULT_BURST = 100,
 };
 
-static DEFINE_MUTEX(devs_lock);
 static DEFINE_XARRAY(devs);
 struct workqueue_struct *riso_wq;
 
@@ -64,12 +63,16 @@ void riso_dev_put(struct riso_dev *rd)
 	kref_put(&rd->ref, dev_release);
 }
 
+/*
+ * Who looks a device up takes no lock. One that leaves the table keeps its first reference
+ * for a grace period: unhook() waits for one before the last riso_dev_put().
+ */
 struct riso_dev *riso_dev_get_by_name(const char *name)
 {
 	struct riso_dev *rd, *found = NULL;
 	unsigned long index;
 
-	mutex_lock(&devs_lock);
+	rcu_read_lock();
 	xa_for_each(&devs, index, rd) {
 		if (!strcmp(rd->ibdev->name, name)) {
 			kref_get(&rd->ref);
@@ -77,7 +80,7 @@ struct riso_dev *riso_dev_get_by_name(const char *name)
 			break;
 		}
 	}
-	mutex_unlock(&devs_lock);
+	rcu_read_unlock();
 	return found;
 }
 
@@ -86,11 +89,11 @@ struct riso_dev *riso_dev_get_next(u32 index)
 	unsigned long i = index;
 	struct riso_dev *rd;
 
-	mutex_lock(&devs_lock);
+	rcu_read_lock();
 	rd = xa_find(&devs, &i, U32_MAX, XA_PRESENT);
 	if (rd)
 		kref_get(&rd->ref);
-	mutex_unlock(&devs_lock);
+	rcu_read_unlock();
 	return rd;
 }
 
@@ -205,9 +208,7 @@ static bool bury(struct riso_dev *rd)
 	set_state(rd, RISO_STATE_GONE);
 	mutex_unlock(&rd->control);
 	riso_nl_dev_event(rd);
-	mutex_lock(&devs_lock);
 	xa_erase(&devs, rd->index);
-	mutex_unlock(&devs_lock);
 	riso_nl_changed();
 	if (riso_hook_is_covered(rd) && try_module_get(THIS_MODULE)) {
 		riso_arb_leave_all(rd);
@@ -699,9 +700,7 @@ static int add_one(struct ib_device *ibdev)
 	err = riso_sysfs_add(rd);
 	if (err)
 		goto err_reserve;
-	mutex_lock(&devs_lock);
 	xa_store(&devs, rd->index, rd, GFP_KERNEL);
-	mutex_unlock(&devs_lock);
 	riso_nl_changed();
 	riso_nl_dev_event(rd);
 	return 0;

@@ -164,8 +164,8 @@ struct riso_change {
  * @noio: what riso_dev_unlock() restores, under @mutex
  * @control: changes of state and settings, outside @mutex; dev.c alone takes it
  * @state: written under @control
- * @qpns: flows by QP number, under @mutex
- * @groups: by id, under @mutex
+ * @qpns: flows by QP number, read under RCU, written under @mutex
+ * @groups: by id, likewise
  * @idents: groups by who they are, under @mutex
  * @tenants: by what makes them one, under @mutex
  * @last_group: id given last, under @mutex
@@ -184,7 +184,8 @@ struct riso_change {
  * @reaped: completions taken on behalf of ULPs
  * @lock: all below, queues and slots; never held over a call of the provider that
  *	posts, taken inside &riso_cq.poll_lock
- * @cfg_seq: covers @cfg, @own, @lease_end and @steer for who reads them without @lock
+ * @cfg_seq: covers @cfg, @own, @lease_end and @steer, and of flows their peer and what
+ *	was counted while observed, for who reads them without @lock
  * @cfg: settings in force
  * @own: the operator's, in force when nothing is lent
  * @lease_end: until when something is, ns, or 0
@@ -362,7 +363,7 @@ void riso_dev_exit(void);
  * riso_dev_get_by_name - look up a device and take a reference
  * @name: name of the ib_device
  *
- * Context: may sleep.
+ * Context: process.
  * Return: the device, to be put with riso_dev_put(), or NULL.
  */
 struct riso_dev *riso_dev_get_by_name(const char *name);
@@ -371,7 +372,7 @@ struct riso_dev *riso_dev_get_by_name(const char *name);
  * riso_dev_get_next - walk the devices by ib_device index
  * @index: first index to look at
  *
- * Context: may sleep.
+ * Context: process.
  * Return: the first device with an index of at least @index, with a reference,
  * or NULL when there is none.
  */
@@ -425,7 +426,7 @@ void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget);
  * @rd: the device
  * @info: filled in
  *
- * Context: may sleep.
+ * Context: process.
  */
 void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info);
 

@@ -11,9 +11,10 @@
  * rule, whose send CQ is polled by event and has room. All others are listed with
  * the reason and never touched.
  *
- * &riso_dev.mutex serialises everything here; flows are looked up under RCU, in any
- * context, by hook.c. Changes to what the post path looks at are made under
- * &riso_dev.lock inside the mutex.
+ * &riso_dev.mutex serialises everything here except what shows flows and groups, which
+ * anybody may ask for in a loop: that takes neither it nor &riso_dev.lock for a flow, and
+ * walks under RCU. Flows are looked up under RCU, in any context, by hook.c. Changes to
+ * what the post path looks at are made under &riso_dev.lock inside the mutex.
  */
 
 #include <linux/jhash.h>
@@ -40,8 +41,12 @@ static const char * const ulps[] = {
 	"rtrs_core",
 };
 
-/* Queues of all devices together may take this part of the memory. */
-enum { RISO_MEMORY_SHARE = 64 };
+enum {
+	/* Queues of all devices together may take this part of the memory. */
+	RISO_MEMORY_SHARE = 64,
+	/* Flows or groups that a reader looks at before others may run. */
+	RISO_VISITS = 32,
+};
 
 static atomic64_t memory_used;
 
@@ -164,6 +169,14 @@ void riso_flow_share_all(struct riso_dev *rd)
 	}
 }
 
+static void free_group_rcu(struct rcu_head *head)
+{
+	struct riso_group *g = container_of(head, struct riso_group, rcu);
+
+	put_pid(g->tgid);
+	kfree(g);
+}
+
 static void put_group(struct riso_dev *rd, struct riso_group *g)
 {
 	if (!g || --g->users)
@@ -171,8 +184,7 @@ static void put_group(struct riso_dev *rd, struct riso_group *g)
 	xa_erase(&rd->groups, g->id);
 	hash_del(&g->hash);
 	put_tenant(g->tenant);
-	put_pid(g->tgid);
-	kfree(g);
+	call_rcu(&g->rcu, free_group_rcu);
 	riso_nl_changed();
 }
 
@@ -208,10 +220,10 @@ static struct riso_group *new_group(struct riso_dev *rd,
 	g->tenant = get_tenant(rd, g);
 	if (!g->tenant)
 		goto err_free;
+	g->tgid = get_pid(tgid);
 	if (xa_err(xa_store(&rd->groups, g->id, g, GFP_KERNEL)))
 		goto err_tenant;
 	rd->last_group++;
-	g->tgid = get_pid(tgid);
 	spin_lock_irq(&rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		g->dir[dir].vtime = g->tenant->dir[dir].vnow;
@@ -221,6 +233,7 @@ static struct riso_group *new_group(struct riso_dev *rd,
 	return g;
 
 err_tenant:
+	put_pid(g->tgid);
 	put_tenant(g->tenant);
 err_free:
 	kfree(g);
@@ -459,41 +472,51 @@ static void translate(const struct riso_viewer *viewer, struct pid *tgid,
 	who->cgroup[0] = 0;
 }
 
-/* Mutex held. */
+/*
+ * Under RCU or the mutex. Each number is of its own moment, as posts go on; but what was
+ * counted while observed is not missing, nor there twice.
+ */
 static void fill_info(struct riso_flow *f, struct riso_flow_info *info)
 {
+	const struct riso_group *g = READ_ONCE(f->group);
 	struct riso_dev *rd = f->rd;
 	struct riso_traffic seen;
+	unsigned int seq;
 	int i;
 
 	*info = (struct riso_flow_info) {
 		.qpn = f->qpn,
-		.class = f->class,
-		.reason = reason(f),
-		.qp_type = f->qp->qp_type,
-		.qp_state = f->state,
-		.who = f->who,
-		.rule_id = f->rule_id,
-		.weight = f->weight,
-		.group = f->group ? f->group->id : 0,
-		.over_target = f->over_target,
+		.class = READ_ONCE(f->class),
+		/* Each of what it looks at is one word. */
+		.reason = data_race(reason(f)),
+		.qp_type = f->qp_type,
+		.qp_state = READ_ONCE(f->state),
+		.rule_id = READ_ONCE(f->rule_id),
+		.weight = READ_ONCE(f->weight),
+		.group = g ? g->id : 0,
+		.over_target = READ_ONCE(f->over_target),
+		.chunks = READ_ONCE(f->chunks),
+		.splits = READ_ONCE(f->splits),
+		.queued = READ_ONCE(f->queued),
+		.wait_ns = READ_ONCE(f->wait_ns),
+		.rnr_timer = READ_ONCE(f->rnr_timer),
+		.rnr_known = READ_ONCE(f->rnr_known),
+		.error = READ_ONCE(f->error),
+		/* It may be off by those that come and go just now. */
+		.held = data_race(f->q.recs ? riso_queue_len(&f->q) : 0),
 	};
-	riso_observe_sum(f, &seen);
-	spin_lock_irq(&rd->lock);
-	info->tx_bytes = f->bytes[RISO_TX] + seen.n[RISO_SEEN_TX];
-	info->rx_bytes = f->bytes[RISO_RX] + seen.n[RISO_SEEN_RX];
-	info->wrs = f->wrs + seen.n[RISO_SEEN_WRS];
-	for (i = 0; i < RISO_SIZES; i++)
-		info->sizes[i] = f->sizes[i] + seen.n[RISO_SEEN_SIZE + i];
-	info->chunks = f->chunks;
-	info->splits = f->splits;
-	info->queued = f->queued;
-	info->wait_ns = f->wait_ns;
-	info->rnr_timer = f->rnr_timer;
-	info->rnr_known = f->rnr_known;
-	info->error = f->error;
-	info->held = f->q.recs ? riso_queue_len(&f->q) : 0;
-	spin_unlock_irq(&rd->lock);
+	do {
+		seq = read_seqcount_begin(&rd->cfg_seq);
+		/* Of this the peer alone changes, which the loop is for. */
+		data_race(info->who = f->who);
+		riso_observe_sum(f, &seen);
+		info->tx_bytes = READ_ONCE(f->bytes[RISO_TX]) + seen.n[RISO_SEEN_TX];
+		info->rx_bytes = READ_ONCE(f->bytes[RISO_RX]) + seen.n[RISO_SEEN_RX];
+		info->wrs = READ_ONCE(f->wrs) + seen.n[RISO_SEEN_WRS];
+		for (i = 0; i < RISO_SIZES; i++)
+			info->sizes[i] = READ_ONCE(f->sizes[i]) +
+					 seen.n[RISO_SEEN_SIZE + i];
+	} while (read_seqcount_retry(&rd->cfg_seq, seq));
 }
 
 static void tell(struct riso_flow *f, enum riso_flow_event event)
@@ -521,11 +544,12 @@ static void tell_news(struct riso_flow *f)
 	if (f->told && f->told_reason == reason(f) && f->told_class == f->class &&
 	    f->told_rule == f->rule_id && f->told_over == f->over_target)
 		return;
-	f->told = true;
 	f->told_over = f->over_target;
 	f->told_reason = reason(f);
 	f->told_class = f->class;
 	f->told_rule = f->rule_id;
+	/* Pairs with the acquire in is_shown(). */
+	smp_store_release(&f->told, true);
 	tell(f, RISO_FLOW_NEWS);
 }
 
@@ -666,6 +690,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	f->qp = qp;
 	f->rd = rd;
 	f->qpn = qp->qp_num;
+	f->qp_type = qp->qp_type;
 	f->sq_depth = max(attr->cap.max_send_wr, 1u);
 	f->max_sge = max(attr->cap.max_send_sge, 1u);
 	f->max_inline = attr->cap.max_inline_data;
@@ -809,12 +834,14 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 	struct riso_dev *rd = f->rd;
 
 	riso_dev_lock(rd);
+	spin_lock_irq(&rd->lock);
 	if ((mask & IB_QP_AV) &&
 	    (rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH)) {
+		write_seqcount_begin(&rd->cfg_seq);
 		f->who.peer = rdma_ah_read_grh(&attr->ah_attr)->dgid;
 		f->who.peer_known = true;
+		write_seqcount_end(&rd->cfg_seq);
 	}
-	spin_lock_irq(&rd->lock);
 	if (mask & IB_QP_PATH_MTU) {
 		f->mtu = mtu_of(attr);
 		rd->mtu = max(rd->mtu, f->mtu);
@@ -1242,6 +1269,23 @@ void riso_flow_forget_all(struct riso_dev *rd)
 	}
 }
 
+/* One that listeners do not know yet has no class. */
+static bool is_shown(const struct riso_viewer *viewer, const struct riso_flow *f)
+{
+	/* Pairs with the release in tell_news(). */
+	return smp_load_acquire(&f->told) && is_visible(viewer, f->tgid);
+}
+
+/* A walk under RCU has looked at one more: let others run after some. */
+static void pass_over(int *visits)
+{
+	if (++*visits % RISO_VISITS)
+		return;
+	rcu_read_unlock();
+	cond_resched();
+	rcu_read_lock();
+}
+
 /**
  * riso_flow_group_next - walk the groups of a device by id
  * @rd: the device
@@ -1257,16 +1301,20 @@ int riso_flow_group_next(struct riso_dev *rd, u32 id, const struct riso_viewer *
 {
 	unsigned long index = id;
 	struct riso_group *g;
+	int visits = 0;
 
-	riso_dev_lock(rd);
+	rcu_read_lock();
 	g = xa_find(&rd->groups, &index, U32_MAX, XA_PRESENT);
-	while (g && !is_visible(viewer, g->tgid))
+	while (g && !is_visible(viewer, g->tgid)) {
+		pass_over(&visits);
 		g = xa_find_after(&rd->groups, &index, U32_MAX, XA_PRESENT);
+	}
 	if (g) {
 		riso_arb_group_info(rd, g, info);
 		translate(viewer, g->tgid, &info->who);
 	}
-	riso_dev_unlock(rd);
+	rcu_read_unlock();
+	cond_resched();
 	return g ? 0 : -ENOENT;
 }
 
@@ -1295,20 +1343,20 @@ void riso_flow_count_groups(struct riso_dev *rd, u32 *groups)
 	u64 now = ktime_get_ns();
 	struct riso_group *g;
 	unsigned long id;
+	int visits = 0;
 
 	memset(groups, 0, RISO_CLASSES * sizeof(*groups));
-	riso_dev_lock(rd);
+	rcu_read_lock();
 	xa_for_each(&rd->groups, id, g) {
-		if (g->tally[RISO_CLASS_LATENCY])
+		if (READ_ONCE(g->tally[RISO_CLASS_LATENCY]))
 			groups[RISO_CLASS_LATENCY]++;
-		if (!is_active(g, now))
-			continue;
-		if (g->tally[RISO_CLASS_BANDWIDTH])
+		if (is_active(g, now) && READ_ONCE(g->tally[RISO_CLASS_BANDWIDTH]))
 			groups[RISO_CLASS_BANDWIDTH]++;
-		else if (g->tally[RISO_CLASS_THROUGHPUT])
+		else if (is_active(g, now) && READ_ONCE(g->tally[RISO_CLASS_THROUGHPUT]))
 			groups[RISO_CLASS_THROUGHPUT]++;
+		pass_over(&visits);
 	}
-	riso_dev_unlock(rd);
+	rcu_read_unlock();
 }
 
 /**
@@ -1326,15 +1374,19 @@ int riso_flow_info_next(struct riso_dev *rd, u32 qpn, const struct riso_viewer *
 {
 	unsigned long index = qpn;
 	struct riso_flow *f;
+	int visits = 0;
 
-	riso_dev_lock(rd);
-	f = rd->buried ? NULL : xa_find(&rd->qpns, &index, U32_MAX, XA_PRESENT);
-	while (f && !is_visible(viewer, f->tgid))
+	rcu_read_lock();
+	f = xa_find(&rd->qpns, &index, U32_MAX, XA_PRESENT);
+	while (f && !is_shown(viewer, f)) {
+		pass_over(&visits);
 		f = xa_find_after(&rd->qpns, &index, U32_MAX, XA_PRESENT);
+	}
 	if (f) {
 		fill_info(f, info);
 		translate(viewer, f->tgid, &info->who);
 	}
-	riso_dev_unlock(rd);
+	rcu_read_unlock();
+	cond_resched();
 	return f ? 0 : -ENOENT;
 }

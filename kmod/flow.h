@@ -36,6 +36,7 @@ enum riso_flow_mode {
  * @rd: its device
  * @rcu: frees it
  * @qpn: QP number
+ * @qp_type: of @qp, which may be gone when a dump shows it
  * @sq_depth: max_send_wr as told to the ULP
  * @max_sge: elements of a work request, at most
  * @max_inline: inline bytes of a work request, at most
@@ -108,12 +109,13 @@ enum riso_flow_mode {
  * @wait_ns: time from there to the last byte posted, sum
  * @sizes: messages by size class, posted while observed
  * @seen: counts of this time of being observed, NULL at other times
+ * @spent: memory of @seen that a dump may still read
  * @watch: posts that are measured, or NULL; RCU
  *
- * @qp, @rd, @qpn and the identity in @who are set before the flow can be found.
+ * @qp, @rd, @qpn, @qp_type and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects all from @mode on; @mode is also read without it.
  * &riso_dev.mutex protects report, shim, sends, wish, class, rule, group, what was told, @seen,
- * @watch and the life of the flow.
+ * @watch and the life of the flow. Dumps read all of this under RCU alone.
  */
 struct riso_flow {
 	struct hlist_node hash;
@@ -122,6 +124,7 @@ struct riso_flow {
 	struct rcu_head rcu;
 
 	u32 qpn;
+	enum ib_qp_type qp_type;
 	u32 sq_depth;
 	u32 max_sge;
 	u32 max_inline;
@@ -198,6 +201,7 @@ struct riso_flow {
 	u64 wait_ns;
 	u64 sizes[RISO_SIZES];
 	struct riso_traffic __percpu *seen;
+	struct riso_traffic __percpu *spent;
 	struct riso_watch __rcu *watch;
 };
 

@@ -274,6 +274,7 @@ static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
 		if (err)
 			return skb->len ?: err;
 		cb->args[0] = index + 1;
+		cond_resched();
 	}
 	watch_changes(cb);
 	return skb->len;
@@ -918,6 +919,7 @@ int rdma_isolate_nl_rule_get_dumpit(struct sk_buff *skb,
 		if (err)
 			return skb->len ?: err;
 		cb->args[0] = spec.id;
+		cond_resched();
 	}
 	watch_changes(cb);
 	return skb->len;

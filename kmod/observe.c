@@ -204,7 +204,7 @@ static struct riso_watch *new_watch(const struct riso_flow *f)
 	return w;
 }
 
-/* The device is not observed any more, and nobody counts. */
+/* The device is not observed any more, and nobody counts; dumps may still read. */
 static void fold(struct riso_flow *f)
 {
 	struct riso_traffic sum;
@@ -212,14 +212,16 @@ static void fold(struct riso_flow *f)
 
 	riso_observe_sum(f, &sum);
 	spin_lock_irq(&f->rd->lock);
+	write_seqcount_begin(&f->rd->cfg_seq);
 	f->wrs += sum.n[RISO_SEEN_WRS];
 	f->bytes[RISO_TX] += sum.n[RISO_SEEN_TX];
 	f->bytes[RISO_RX] += sum.n[RISO_SEEN_RX];
 	for (i = 0; i < RISO_SIZES; i++)
 		f->sizes[i] += sum.n[RISO_SEEN_SIZE + i];
+	f->spent = f->seen;
+	WRITE_ONCE(f->seen, NULL);
+	write_seqcount_end(&f->rd->cfg_seq);
 	spin_unlock_irq(&f->rd->lock);
-	free_percpu(f->seen);
-	f->seen = NULL;
 }
 
 /**
@@ -264,6 +266,7 @@ void riso_observe_update(struct riso_dev *rd)
 {
 	bool observing = rd->state == RISO_STATE_OBSERVE;
 	bool timing = observing && rd->cfg.histogram;
+	bool ended = rd->observing && !observing;
 	struct riso_flow *f;
 	unsigned long qpn;
 
@@ -278,6 +281,16 @@ void riso_observe_update(struct riso_dev *rd)
 	riso_dev_unlock(rd);
 	WRITE_ONCE(rd->observing, observing);
 	WRITE_ONCE(rd->timing, timing);
+	if (!ended)
+		return;
+	/* Nor does a dump read what fold() has left. */
+	synchronize_rcu();
+	riso_dev_lock(rd);
+	xa_for_each(&rd->qpns, qpn, f) {
+		free_percpu(f->spent);
+		f->spent = NULL;
+	}
+	riso_dev_unlock(rd);
 }
 
 /**
@@ -305,6 +318,7 @@ void riso_observe_reset(struct riso_flow *f)
 void riso_observe_free(struct riso_flow *f)
 {
 	free_percpu(f->seen);
+	free_percpu(f->spent);
 	kvfree(rcu_dereference_protected(f->watch, true));
 }
 
@@ -315,18 +329,20 @@ void riso_observe_free(struct riso_flow *f)
  * @f: the flow
  * @sum: filled in
  *
- * Context: &riso_dev.mutex.
+ * Context: under RCU, or &riso_dev.mutex.
  */
 void riso_observe_sum(struct riso_flow *f, struct riso_traffic *sum)
 {
+	/* Pairs with the release in riso_observe_flow(). */
+	struct riso_traffic __percpu *seen = smp_load_acquire(&f->seen);
 	int cpu, i;
 
 	memset(sum, 0, sizeof(*sum));
-	if (!f->seen)
+	if (!seen)
 		return;
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < RISO_SEEN_MAX; i++)
-			sum->n[i] += per_cpu_ptr(f->seen, cpu)->n[i];
+			sum->n[i] += READ_ONCE(per_cpu_ptr(seen, cpu)->n[i]);
 }
 
 /**
