@@ -20,7 +20,6 @@
 #include <linux/bottom_half.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
-#include <linux/hash.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -330,16 +329,8 @@ static bool has_news(const struct riso_user *u, const struct riso_ioc_wait *w,
 /* One more look at a page of this user: takes it off what the user may have. */
 static bool may_ask(struct riso_user *u)
 {
-	u32 slot = hash_32(u->owner.uid ^ u->rd->ask_seed, RISO_ASK_BITS);
-	atomic64_t *asked = &u->rd->asked_ns[slot];
-	s64 used = atomic64_read(asked);
-	s64 now = ktime_get_ns();
-
-	do {
-		if (used > now + RISO_ASK_BURST * RISO_ASK_NS)
-			return false;
-	} while (!atomic64_try_cmpxchg(asked, &used, max(used, now) + RISO_ASK_NS));
-	return true;
+	return riso_dev_may(u->rd, u->rd->asked_ns, u->owner.uid, RISO_ASK_NS,
+			    RISO_ASK_BURST);
 }
 
 /* Neither lock nor turn is taken for whoever calls without a reason, or too often. */

@@ -35,7 +35,7 @@ enum {
 	RISO_CQ_HASH_BITS = 8,
 	RISO_OPS = sizeof(struct ib_device_ops) / sizeof(void *),
 	RISO_GROUP_HASH_BITS = 8,
-	RISO_ASK_BITS = 8,
+	RISO_USER_BITS = 8,
 };
 
 /**
@@ -171,7 +171,8 @@ struct riso_change {
  * @last_group: id given last, under @mutex
  * @places: of processes, under @mutex
  * @asked_ns: up to when looks at pages are used up, by a hash of the user; without a lock
- * @ask_seed: makes it chance whom a user has that in common with
+ * @told_ns: the same of events
+ * @user_seed: makes it chance whom a user has these in common with
  * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
  * @drained: when it has
@@ -248,8 +249,9 @@ struct riso_dev {
 	DECLARE_HASHTABLE(tenants, RISO_GROUP_HASH_BITS);
 	u32 last_group;
 	struct riso_places places;
-	atomic64_t asked_ns[1 << RISO_ASK_BITS];
-	u32 ask_seed;
+	atomic64_t asked_ns[1 << RISO_USER_BITS];
+	atomic64_t told_ns[1 << RISO_USER_BITS];
+	u32 user_seed;
 	struct delayed_work lease;
 	struct delayed_work drain;
 	struct completion drained;
@@ -429,6 +431,20 @@ void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget);
  * Context: process.
  */
 void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info);
+
+/**
+ * riso_dev_may - may the processes of a user do something once more?
+ * @rd: the device
+ * @used_ns: up to when that is used up, by a hash of the user
+ * @uid: the user
+ * @each_ns: once in this many nanoseconds in the long run
+ * @burst: as often at once
+ *
+ * Context: any, takes no lock.
+ * Return: true if so, and it is counted.
+ */
+bool riso_dev_may(struct riso_dev *rd, atomic64_t *used_ns, uid_t uid, s64 each_ns,
+		  u32 burst);
 
 /**
  * riso_dev_settle - flows are draining, see to it that they get there

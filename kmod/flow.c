@@ -44,6 +44,10 @@ static const char * const ulps[] = {
 enum {
 	/* Queues of all devices together may take this part of the memory. */
 	RISO_MEMORY_SHARE = 64,
+	/* Changes of its flows that listeners are told of for each user, in the long run... */
+	RISO_NEWS_NS = 10 * NSEC_PER_MSEC,
+	/* ...and at once. */
+	RISO_NEWS_BURST = 100,
 	/* Flows or groups that a reader looks at before others may run. */
 	RISO_VISITS = 32,
 };
@@ -544,6 +548,13 @@ static void tell_news(struct riso_flow *f)
 	if (f->told && f->told_reason == reason(f) && f->told_class == f->class &&
 	    f->told_rule == f->rule_id && f->told_over == f->over_target)
 		return;
+	/* The drain work tells the last of what a process has changed too often. */
+	if (f->told && f->who.pid &&
+	    !riso_dev_may(f->rd, f->rd->told_ns, f->who.owner.uid, RISO_NEWS_NS,
+			  RISO_NEWS_BURST)) {
+		riso_dev_settle(f->rd);
+		return;
+	}
 	f->told_over = f->over_target;
 	f->told_reason = reason(f);
 	f->told_class = f->class;
