@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hostile module|kernel THREADS DEVICE
+ * hostile module|kernel|wait|sysfs|netlink THREADS DEVICE
  *
- * Threads of one unprivileged process that do nothing but ask, until they are killed:
- * "module" calls RISO_IOC_WAIT, reads sysfs and dumps flows, groups and the budget of
+ * Threads of one unprivileged process that do nothing but ask, until they are told to
+ * end: "module" calls RISO_IOC_WAIT, reads sysfs and dumps flows, groups and the budget of
  * DEVICE; "kernel" calls getppid() and reads as many files of /proc instead, so that the
  * two differ by what asking the module costs others, and not by the processor that they
- * take. Prints "ready" when all run.
+ * take. "wait", "sysfs" and "netlink" do one part of "module". Prints "ready" when all run,
+ * and at its end how often they asked, slept and lost the processor, as JSON.
  */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
@@ -26,6 +30,7 @@
 
 #include <linux/rdma_isolate.h>
 #include <linux/rdma_isolate_user.h>
+#include "kselftest.h"
 
 enum {
 	/* Calls between two rounds of reading: about as long as one round takes */
@@ -34,6 +39,26 @@ enum {
 	NOBODY = 65534,
 };
 
+enum part {
+	PART_WAIT = 1,
+	PART_SYSFS = 2,
+	PART_NETLINK = 4,
+	PART_KERNEL = 8,
+};
+
+static const struct {
+	const char *name;
+	enum part parts;
+} kinds[] = {
+	{ "module", PART_WAIT | PART_SYSFS | PART_NETLINK },
+	{ "kernel", PART_KERNEL },
+	{ "wait", PART_WAIT },
+	{ "sysfs", PART_SYSFS },
+	{ "netlink", PART_NETLINK },
+};
+
+static enum part parts;
+static atomic_ulong rounds;
 static const char *device;
 static int file = -1;
 static uint16_t family;
@@ -118,44 +143,61 @@ static void dump_all(struct mnl_socket *sock, uint8_t cmd)
 	ask(sock, begin(buf, family, cmd, NLM_F_DUMP), NULL);
 }
 
-static void *ask_module(void *arg)
+static void call_wait(void)
 {
-	struct mnl_socket *sock = open_netlink();
 	struct riso_ioc_wait w = { };
-	char state[128], safe_util[128];
 	int i;
 
-	(void)arg;
-	snprintf(state, sizeof(state), "/sys/class/infiniband/%s/rdma_isolate/state", device);
-	snprintf(safe_util, sizeof(safe_util),
-		 "/sys/class/infiniband/%s/rdma_isolate/safe_util", device);
-	for (;;) {
-		for (i = 0; i < CALLS; i++)
-			if (ioctl(file, RISO_IOC_WAIT, &w))
-				err(1, "wait");
-		read_file(state);
-		read_file(safe_util);
-		dump_all(sock, RDMA_ISOLATE_CMD_FLOW_GET);
-		dump_all(sock, RDMA_ISOLATE_CMD_GROUP_GET);
-		dump_all(sock, RDMA_ISOLATE_CMD_BUDGET_GET);
-	}
-	return NULL;
+	for (i = 0; i < CALLS; i++)
+		if (ioctl(file, RISO_IOC_WAIT, &w))
+			err(1, "wait");
 }
 
-static void *ask_kernel(void *arg)
+static void read_sysfs(void)
+{
+	static const char * const names[] = { "state", "safe_util" };
+	char path[128];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/rdma_isolate/%s",
+			 device, names[i]);
+		read_file(path);
+	}
+}
+
+static void ask_kernel(void)
 {
 	int i;
 
+	for (i = 0; i < CALLS; i++)
+		if (getppid() < 0)
+			err(1, "getppid");
+	read_file("/proc/self/stat");
+	read_file("/proc/self/status");
+	read_file("/proc/self/maps");
+	read_file("/proc/meminfo");
+	read_file("/proc/loadavg");
+}
+
+static void *ask_on(void *arg)
+{
+	struct mnl_socket *sock = open_netlink();
+
 	(void)arg;
 	for (;;) {
-		for (i = 0; i < CALLS; i++)
-			if (getppid() < 0)
-				return NULL;
-		read_file("/proc/self/stat");
-		read_file("/proc/self/status");
-		read_file("/proc/self/maps");
-		read_file("/proc/meminfo");
-		read_file("/proc/loadavg");
+		if (parts & PART_WAIT)
+			call_wait();
+		if (parts & PART_SYSFS)
+			read_sysfs();
+		if (parts & PART_NETLINK) {
+			dump_all(sock, RDMA_ISOLATE_CMD_FLOW_GET);
+			dump_all(sock, RDMA_ISOLATE_CMD_GROUP_GET);
+			dump_all(sock, RDMA_ISOLATE_CMD_BUDGET_GET);
+		}
+		if (parts & PART_KERNEL)
+			ask_kernel();
+		atomic_fetch_add(&rounds, 1);
 	}
 	return NULL;
 }
@@ -193,28 +235,48 @@ static void attach(void)
 		err(1, "attach");
 }
 
+static void print_totals(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	printf("{\"rounds\": %lu, \"slept\": %ld, \"preempted\": %ld, ",
+	       atomic_load(&rounds), use.ru_nvcsw, use.ru_nivcsw);
+	printf("\"user_ms\": %ld, \"system_ms\": %ld}\n",
+	       use.ru_utime.tv_sec * 1000 + use.ru_utime.tv_usec / 1000,
+	       use.ru_stime.tv_sec * 1000 + use.ru_stime.tv_usec / 1000);
+}
+
 int main(int argc, char **argv)
 {
-	bool module = argc == 4 && !strcmp(argv[1], "module");
 	pthread_t thread;
+	sigset_t end;
+	size_t i;
 	int n;
 
-	if (argc != 4 || (!module && strcmp(argv[1], "kernel")))
-		errx(2, "usage: hostile module|kernel THREADS DEVICE");
+	for (i = 0; argc == 4 && i < ARRAY_SIZE(kinds); i++)
+		if (!strcmp(argv[1], kinds[i].name))
+			parts = kinds[i].parts;
+	if (!parts)
+		errx(2, "usage: hostile module|kernel|wait|sysfs|netlink THREADS DEVICE");
 	device = argv[3];
 	if (setgid(NOBODY) || setuid(NOBODY))
 		err(1, "nobody");
-	if (module) {
+	if (parts & PART_WAIT)
 		attach();
+	if (parts & PART_NETLINK)
 		find_family();
-	}
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &end, NULL);
 	for (n = atoi(argv[2]); n > 0; n--) {
-		errno = pthread_create(&thread, NULL, module ? ask_module : ask_kernel, NULL);
+		errno = pthread_create(&thread, NULL, ask_on, NULL);
 		if (errno)
 			err(1, "thread");
 	}
 	puts("ready");
 	fflush(stdout);
-	pause();
+	sigwait(&end, &n);
+	print_totals();
 	return 0;
 }

@@ -33,17 +33,7 @@
 #include <linux/rdma_isolate_user.h>
 #include "../kmod/chunk.h"
 #include "kselftest.h"
-
-/* A process that takes part, with a queue pair that posts nothing. */
-struct share {
-	int fd;
-	const struct riso_kpage *k;
-	struct riso_upage *u;
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-};
+#include "share.h"
 
 /* Settings between cases */
 #define USUAL "max-rate 400mbit safe-util 400mbit chunk 64k"
@@ -52,167 +42,12 @@ static const char *device, *events, *cgroups;
 static __u64 rate;
 static size_t page;
 
-static __u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-static int open_file(void)
-{
-	return open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
-}
-
-static int attach(int fd, const char *dev, __u32 version, __u32 qpn)
-{
-	struct riso_ioc_attach a = { .version = version, .qpn = qpn };
-
-	memcpy(a.dev, dev, strnlen(dev, sizeof(a.dev)));
-	return ioctl(fd, RISO_IOC_ATTACH, &a) ? errno : 0;
-}
-
-static int reg(int fd, __u32 qpn, __u32 *class)
-{
-	struct riso_ioc_register r = { .qpn = qpn, .class = *class };
-
-	if (ioctl(fd, RISO_IOC_REGISTER, &r))
-		return errno;
-	*class = r.class;
-	return 0;
-}
-
-static void *map(int fd, int prot, int flags, size_t size, off_t offset)
-{
-	return mmap(NULL, size, prot, flags, fd, offset * page);
-}
-
-static int wait_for(const struct share *s, __u32 timeout_us)
-{
-	struct riso_ioc_wait w = {
-		.seq = { s->k->dir[0].seq, s->k->dir[1].seq },
-		.mode = s->k->mode,
-		.timeout_us = timeout_us,
-	};
-
-	return ioctl(s->fd, RISO_IOC_WAIT, &w) ? errno : 0;
-}
-
 static int report(int fd, const char *dev, __u32 qpn, __u32 reason)
 {
 	struct riso_ioc_report r = { .qpn = qpn, .reason = reason };
 
 	memcpy(r.dev, dev, strnlen(dev, sizeof(r.dev)));
 	return ioctl(fd, RISO_IOC_REPORT, &r) ? errno : 0;
-}
-
-static void open_device(struct share *s)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	int i;
-
-	for (i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), device))
-			s->context = ibv_open_device(list[i]);
-	ibv_free_device_list(list);
-	s->pd = s->context ? ibv_alloc_pd(s->context) : NULL;
-	s->cq = s->pd ? ibv_create_cq(s->context, 1, NULL, NULL, 0) : NULL;
-	if (!s->cq)
-		err(1, "%s", device);
-}
-
-static void make_qp(struct share *s)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = s->cq,
-		.recv_cq = s->cq,
-		.cap = {
-			.max_send_wr = 1, .max_recv_wr = 1,
-			.max_send_sge = 1, .max_recv_sge = 1,
-		},
-		.qp_type = IBV_QPT_RC,
-	};
-
-	s->qp = ibv_create_qp(s->pd, &attr);
-	if (!s->qp)
-		err(1, "queue pair");
-}
-
-/* To itself; it is in RTS then. */
-static void connect_qp(struct share *s)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
-	int error;
-
-	error = ibv_modify_qp(s->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					    IBV_QP_ACCESS_FLAGS);
-	attr = (struct ibv_qp_attr) {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = s->qp->qp_num,
-		.ah_attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = 1 },
-	};
-	error = error ?: ibv_query_gid(s->context, 1, 1, &attr.ah_attr.grh.dgid) ?:
-		ibv_modify_qp(s->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-					    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					    IBV_QP_MAX_DEST_RD_ATOMIC |
-					    IBV_QP_MIN_RNR_TIMER);
-	attr.qp_state = IBV_QPS_RTS;
-	error = error ?: ibv_modify_qp(s->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
-						     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-						     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-	if (error)
-		errx(1, "queue pair: %s", strerror(error));
-}
-
-static void take_part(struct share *s)
-{
-	__u32 class = RISO_CLASS_BY_RULE;
-
-	s->fd = open_file();
-	if (s->fd < 0 || attach(s->fd, device, RISO_USER_VERSION, s->qp->qp_num))
-		err(1, "%s", device);
-	s->k = map(s->fd, PROT_READ, MAP_SHARED, page, RISO_USER_KPAGE);
-	s->u = map(s->fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, RISO_USER_UPAGE);
-	if (s->k == MAP_FAILED || s->u == MAP_FAILED)
-		err(1, "map");
-	if (reg(s->fd, s->qp->qp_num, &class))
-		err(1, "register");
-}
-
-static struct share open_qp(void)
-{
-	struct share s = { .fd = -1 };
-
-	open_device(&s);
-	make_qp(&s);
-	return s;
-}
-
-static struct share join(void)
-{
-	struct share s = open_qp();
-
-	connect_qp(&s);
-	take_part(&s);
-	return s;
-}
-
-static void close_qp(struct share *s)
-{
-	ibv_destroy_qp(s->qp);
-	ibv_destroy_cq(s->cq);
-	ibv_dealloc_pd(s->pd);
-	ibv_close_device(s->context);
-}
-
-static void leave(struct share *s)
-{
-	close_qp(s);
-	munmap((void *)s->k, page);
-	munmap(s->u, page);
-	close(s->fd);
 }
 
 /* The status of a child that runs @fn. */
@@ -274,30 +109,30 @@ static bool named(pid_t pid, const char *fault)
 static bool attaching(void)
 {
 	struct riso_ioc_wait w = { .timeout_us = 1 };
-	int fd = open_file(), other = open_file();
+	int fd = share_open_file(), other = share_open_file();
 	__u32 class = RISO_CLASS_BY_RULE;
-	struct share s = open_qp();
+	struct share s = share_open_qp();
 	__u32 qpn = s.qp->qp_num;
 	bool ok;
 
 	ok = fd >= 0 && other >= 0 &&
 	     ioctl(fd, RISO_IOC_WAIT, &w) == -1 && errno == ENOTCONN &&
-	     reg(fd, 1, &class) == ENOTCONN &&
+	     share_register(fd, 1, &class) == ENOTCONN &&
 	     ioctl(fd, _IO(RISO_IOC_MAGIC, 9)) == -1 && errno == ENOTTY &&
 	     ioctl(fd, RISO_IOC_ATTACH, NULL) == -1 && errno == EFAULT &&
-	     attach(fd, device, RISO_USER_VERSION + 1, qpn) == EPROTONOSUPPORT &&
-	     attach(fd, "no-such", RISO_USER_VERSION, qpn) == ENODEV &&
-	     attach(fd, "a-name-that-has-no-end-and-fills-all-of-the-sixty-four-bytes-of-it",
-		    RISO_USER_VERSION, qpn) == EINVAL &&
-	     attach(fd, device, RISO_USER_VERSION, 1) == ENOENT &&
-	     attach(fd, device, RISO_USER_VERSION, 0xfffffe) == ENOENT &&
-	     !attach(fd, device, RISO_USER_VERSION, qpn) &&
-	     attach(fd, device, RISO_USER_VERSION, qpn) == EBUSY &&
-	     attach(other, device, RISO_USER_VERSION, qpn) == EBUSY;
+	     share_attach(fd, device, RISO_USER_VERSION + 1, qpn) == EPROTONOSUPPORT &&
+	     share_attach(fd, "no-such", RISO_USER_VERSION, qpn) == ENODEV &&
+	     share_attach(fd, "a-name-that-has-no-end-and-fills-all-of-the-sixty-four-bytes-of-it",
+			  RISO_USER_VERSION, qpn) == EINVAL &&
+	     share_attach(fd, device, RISO_USER_VERSION, 1) == ENOENT &&
+	     share_attach(fd, device, RISO_USER_VERSION, 0xfffffe) == ENOENT &&
+	     !share_attach(fd, device, RISO_USER_VERSION, qpn) &&
+	     share_attach(fd, device, RISO_USER_VERSION, qpn) == EBUSY &&
+	     share_attach(other, device, RISO_USER_VERSION, qpn) == EBUSY;
 	close(fd);
-	ok = ok && !attach(other, device, RISO_USER_VERSION, qpn);
+	ok = ok && !share_attach(other, device, RISO_USER_VERSION, qpn);
 	close(other);
-	close_qp(&s);
+	share_close_qp(&s);
 	return ok;
 }
 
@@ -314,10 +149,10 @@ static bool has_reason(__u32 qpn, const char *reason)
 /* A process says why it does not govern a queue pair, of its own only. */
 static bool reporting(void)
 {
-	struct share s = open_qp(), other = join();
+	struct share s = share_open_qp(), other = share_join();
 	__u32 class = RISO_CLASS_BY_RULE;
 	__u32 qpn = s.qp->qp_num;
-	int fd = open_file();
+	int fd = share_open_file();
 	bool ok;
 
 	ok = has_reason(qpn, "\"user-qp\"") &&
@@ -333,23 +168,75 @@ static bool reporting(void)
 	     has_reason(qpn, "\"shim-limit\"") &&
 	     !report(fd, device, qpn, RISO_REASON_NONE) && has_reason(qpn, "\"user-qp\"") &&
 	     !report(fd, device, qpn, RISO_REASON_NO_THREAD) &&
-	     !reg(other.fd, qpn, &class) && has_reason(qpn, "\"none\"");
+	     !share_register(other.fd, qpn, &class) && has_reason(qpn, "\"none\"");
+	/* A second file of the process changes nothing. */
+	qpn = other.qp->qp_num;
+	ok = ok && !report(fd, device, qpn, RISO_REASON_NO_THREAD) &&
+	     share_attach(fd, device, RISO_USER_VERSION, qpn) == EBUSY &&
+	     has_reason(qpn, "\"no-thread\"");
 	close(fd);
-	leave(&other);
-	close_qp(&s);
+	share_leave(&other);
+	share_close_qp(&s);
 	return ok;
+}
+
+/* How many events of the queue pair there were; is @reason what the last one says? */
+static unsigned int count_events(__u32 qpn, const char *reason, bool *last)
+{
+	FILE *file = fopen(events, "r");
+	char who[32], *line = NULL;
+	unsigned int num = 0;
+	size_t size = 0;
+
+	if (!file)
+		err(1, "%s", events);
+	snprintf(who, sizeof(who), "\"qpn\":%u,", qpn);
+	for (*last = false; getline(&line, &size, file) > 0; ) {
+		if (!strstr(line, who))
+			continue;
+		*last = strstr(line, reason);
+		num++;
+	}
+	free(line);
+	fclose(file);
+	return num;
+}
+
+/* Who says something else all the time is not told of each time, but of the last. */
+static bool reporting_much(void)
+{
+	static const __u32 reasons[] = { RISO_REASON_MEMORY, RISO_REASON_NO_THREAD };
+	struct share s = share_open_qp();
+	__u64 began = share_now(), most;
+	unsigned int i, num = 0;
+	int fd = share_open_file();
+	bool ok = true, last = false;
+
+	for (i = 0; ok && i < 20000; i++)
+		ok = !report(fd, device, s.qp->qp_num, reasons[i % 2]);
+	ok = ok && !report(fd, device, s.qp->qp_num, RISO_REASON_SHIM_LIMIT);
+	for (i = 0; ok && !last && i < 200; i++) {
+		usleep(50000);
+		num = count_events(s.qp->qp_num, "\"shim-limit\"", &last);
+	}
+	/* The first one, a hundred at once, and as many in a second */
+	most = 102 + (share_now() - began) / 10000000;
+	ksft_print_msg("%u events, at most %llu\n", num, (unsigned long long)most);
+	close(fd);
+	share_close_qp(&s);
+	return ok && last && num > 100 && num <= most;
 }
 
 /* In another network namespace, which does not have the device */
 static int moves_away(struct share *unused)
 {
-	struct share s = open_qp();
-	int fd = open_file();
+	struct share s = share_open_qp();
+	int fd = share_open_file();
 
 	(void)unused;
 	if (unshare(CLONE_NEWNET))
 		return 1;
-	return attach(fd, device, RISO_USER_VERSION, s.qp->qp_num) != ENODEV ||
+	return share_attach(fd, device, RISO_USER_VERSION, s.qp->qp_num) != ENODEV ||
 	       report(fd, device, s.qp->qp_num, RISO_REASON_MEMORY) != ENODEV;
 }
 
@@ -362,7 +249,7 @@ static bool moving_away(void)
 
 static bool refuses(int fd, int prot, int flags, size_t size, off_t offset, int error)
 {
-	void *p = map(fd, prot, flags, size, offset);
+	void *p = share_map(fd, prot, flags, size, offset);
 
 	if (p != MAP_FAILED)
 		munmap(p, size);
@@ -371,7 +258,7 @@ static bool refuses(int fd, int prot, int flags, size_t size, off_t offset, int 
 
 static bool mapping(void)
 {
-	struct share s = join();
+	struct share s = share_join();
 	bool ok;
 
 	ok = refuses(s.fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0, EACCES) &&
@@ -379,11 +266,11 @@ static bool mapping(void)
 	     refuses(s.fd, PROT_READ, MAP_PRIVATE, page, 1, EINVAL) &&
 	     refuses(s.fd, PROT_READ, MAP_SHARED, 2 * page, 0, EINVAL) &&
 	     refuses(s.fd, PROT_READ, MAP_SHARED, page, 2, EINVAL) &&
-	     map(s.fd, PROT_READ | PROT_EXEC, MAP_SHARED, page, 1) == MAP_FAILED &&
+	     share_map(s.fd, PROT_READ | PROT_EXEC, MAP_SHARED, page, 1) == MAP_FAILED &&
 	     mprotect((void *)s.k, page, PROT_READ | PROT_WRITE) && errno == EACCES &&
 	     mremap(s.u, page, 2 * page, MREMAP_MAYMOVE) == MAP_FAILED &&
 	     s.k->version == RISO_USER_VERSION;
-	leave(&s);
+	share_leave(&s);
 	return ok;
 }
 
@@ -393,9 +280,9 @@ static int child_uses(struct share *s)
 
 	struct share mine = { .fd = s->fd, .k = &(struct riso_kpage) { } };
 
-	if (wait_for(&mine, 1) != EPERM)
+	if (share_wait(&mine, 1) != EPERM)
 		return 1;
-	if (map(s->fd, PROT_READ, MAP_SHARED, page, 0) != MAP_FAILED || errno != EPERM)
+	if (share_map(s->fd, PROT_READ, MAP_SHARED, page, 0) != MAP_FAILED || errno != EPERM)
 		return 2;
 	if (!mincore(s->u, page, &in_core) || !mincore((void *)s->k, page, &in_core))
 		return 3;
@@ -406,26 +293,26 @@ static int shares_memory(void *arg)
 {
 	const struct share *s = arg;
 
-	return wait_for(s, 0) != EPERM ||
-	       map(s->fd, PROT_READ, MAP_SHARED, page, 0) != MAP_FAILED;
+	return share_wait(s, 0) != EPERM ||
+	       share_map(s->fd, PROT_READ, MAP_SHARED, page, 0) != MAP_FAILED;
 }
 
 /* A child, and one that has all of its parent but is another process */
 static bool forking(void)
 {
 	static max_align_t stack[4096];
-	struct share s = join();
+	struct share s = share_join();
 	pid_t pid;
 	int status = in_child(child_uses, &s, &pid);
-	bool ok = !status && !wait_for(&s, 0);
+	bool ok = !status && !share_wait(&s, 0);
 
 	pid = clone(shares_memory, stack + ARRAY_SIZE(stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
 		    &s);
-	ok = ok && waitpid(pid, &status, 0) == pid && !status && !wait_for(&s, 0);
+	ok = ok && waitpid(pid, &status, 0) == pid && !status && !share_wait(&s, 0);
 
 	if (status)
 		ksft_print_msg("child: %x\n", status);
-	leave(&s);
+	share_leave(&s);
 	return ok;
 }
 
@@ -478,16 +365,16 @@ static bool passing(void)
 	if (!pid) {
 		struct share got = { .fd = received(ends[1]), .k = &(struct riso_kpage) { } };
 
-		_exit(got.fd < 0 || wait_for(&got, 1) != EPERM ||
+		_exit(got.fd < 0 || share_wait(&got, 1) != EPERM ||
 		      !ioctl(got.fd, RISO_IOC_ATTACH, &a) || errno != EPERM ||
-		      map(got.fd, PROT_READ, MAP_SHARED, page, 0) != MAP_FAILED ||
+		      share_map(got.fd, PROT_READ, MAP_SHARED, page, 0) != MAP_FAILED ||
 		      errno != EPERM);
 	}
-	s = join();
+	s = share_join();
 	ok = send_file(ends[0], s.fd);
 	waitpid(pid, &status, 0);
-	ok = ok && !status && !wait_for(&s, 0);
-	leave(&s);
+	ok = ok && !status && !share_wait(&s, 0);
+	share_leave(&s);
 	close(ends[0]);
 	close(ends[1]);
 	return ok;
@@ -507,10 +394,10 @@ static int take_place(uid_t uid, pid_t *pid)
 
 		close(ends[0]);
 		error = setuid(uid) ? errno : 0;
-		s = open_qp();
-		fd = open_file();
+		s = share_open_qp();
+		fd = share_open_file();
 		if (!error)
-			error = fd < 0 ? errno : attach(fd, device, RISO_USER_VERSION,
+			error = fd < 0 ? errno : share_attach(fd, device, RISO_USER_VERSION,
 							s.qp->qp_num);
 		if (error && error != EMFILE && !has_reason(s.qp->qp_num, "\"no-place\""))
 			error = EPROTO;
@@ -594,10 +481,10 @@ static int fill_container(struct share *unused)
 	n = take_places(65500, 2, pid, 100, &error);
 	ok = ok && !error && enter_cgroup("container/b");
 	n += take_places(65500, 2, pid + n, ARRAY_SIZE(pid) - n - 1, &error);
-	ok = ok && enter_cgroup("other");
+	ok = ok && enter_cgroup("other") && !unshare(CLONE_NEWCGROUP);
 	other = take_place(65510, &pid[n]);
 	give_back(pid, n + 1);
-	ksft_print_msg("%d places, then %s, of another control group %s\n", n - 1,
+	ksft_print_msg("%d places, then %s, of another container %s\n", n - 1,
 		       strerror(error), strerror(other));
 	return !(ok && error == EDQUOT && n - 1 == 256 && !other);
 }
@@ -606,6 +493,28 @@ static int fill_container(struct share *unused)
 static bool many_places_of_container(void)
 {
 	return !in_container(fill_container);
+}
+
+static int fill_as_root(struct share *unused)
+{
+	static pid_t pid[512];
+	int n, error, other = EPROTO;
+
+	(void)unused;
+	n = take_places(0, 1, pid, ARRAY_SIZE(pid) - 1, &error);
+	/* What is begun from here on is outside. */
+	if (!setns(open("/proc/1/ns/cgroup", O_RDONLY), CLONE_NEWCGROUP))
+		other = take_place(0, &pid[n]);
+	give_back(pid, n + 1);
+	ksft_print_msg("%d places, then %s, of root outside %s\n", n - 1, strerror(error),
+		       strerror(other));
+	return !(error == EDQUOT && n - 1 == 256 && !other);
+}
+
+/* ... nor does root of a container count for root of the host, ... */
+static bool many_places_of_root(void)
+{
+	return !in_container(fill_as_root);
 }
 
 /* Say that it is in a user namespace of its own, and wait for its users. */
@@ -651,27 +560,29 @@ static bool registering(void)
 {
 	__u32 class = RISO_CLASS_BY_RULE, again = class, other = class;
 	__u32 wish = RISO_CLASS_LATENCY, wrong = 3;
-	struct share s = join();
+	struct share s = share_join();
 	__u32 qpn = s.qp->qp_num;
 	bool ok;
 
-	ok = !reg(s.fd, qpn, &class) && class == RISO_CLASS_BANDWIDTH &&
-	     !reg(s.fd, qpn, &again) && again == class &&
-	     reg(s.fd, qpn, &wish) == EPERM && reg(s.fd, qpn, &wrong) == EINVAL &&
-	     reg(s.fd, 1, &other) == ENOENT && reg(s.fd, 0xfffffe, &other) == ENOENT;
+	ok = !share_register(s.fd, qpn, &class) && class == RISO_CLASS_BANDWIDTH &&
+	     !share_register(s.fd, qpn, &again) && again == class &&
+	     share_register(s.fd, qpn, &wish) == EPERM &&
+	     share_register(s.fd, qpn, &wrong) == EINVAL &&
+	     share_register(s.fd, 1, &other) == ENOENT &&
+	     share_register(s.fd, 0xfffffe, &other) == ENOENT;
 	/* Without a queue pair there are no grants, ... */
 	ibv_destroy_qp(s.qp);
-	ok = ok && reg(s.fd, qpn, &other) == ENOENT;
+	ok = ok && share_register(s.fd, qpn, &other) == ENOENT;
 	s.u->dir[0].want = 4096;
-	ok = ok && !wait_for(&s, 100000) && !s.k->dir[0].seq;
+	ok = ok && !share_wait(&s, 100000) && !s.k->dir[0].seq;
 	/* ... nor with one that cannot send yet. */
-	make_qp(&s);
-	ok = ok && !reg(s.fd, s.qp->qp_num, &other) && !wait_for(&s, 100000) &&
+	share_make_qp(&s);
+	ok = ok && !share_register(s.fd, s.qp->qp_num, &other) && !share_wait(&s, 100000) &&
 	     !s.k->dir[0].seq;
-	connect_qp(&s);
+	share_connect_qp(&s);
 	while (ok && !s.k->dir[0].seq)
-		ok = !wait_for(&s, 100000);
-	leave(&s);
+		ok = !share_wait(&s, 100000);
+	share_leave(&s);
 	return ok;
 }
 
@@ -682,7 +593,7 @@ static bool many_files(void)
 	int n, i, error = 0;
 
 	for (n = 0; n < (int)ARRAY_SIZE(fds); n++) {
-		fds[n] = open_file();
+		fds[n] = share_open_file();
 		if (fds[n] < 0) {
 			error = errno;
 			break;
@@ -690,7 +601,7 @@ static bool many_files(void)
 	}
 	for (i = 0; i < n; i++)
 		close(fds[i]);
-	i = open_file();
+	i = share_open_file();
 	close(i);
 	ksft_print_msg("%d files\n", n);
 	return error == EMFILE && n >= 256 && n < 10000 && i >= 0;
@@ -725,14 +636,14 @@ static unsigned long long count_asks(bool on)
 static bool calling(void)
 {
 	unsigned long long hits, most;
-	struct share s = join();
+	struct share s = share_join();
 	unsigned int calls = 0;
 	__u64 began, end;
 	bool ok = true;
 
 	count_asks(true);
 	for (; ok && calls < 10000; calls++)
-		ok = !wait_for(&s, 0);
+		ok = !share_wait(&s, 0);
 	hits = count_asks(false);
 	ksft_print_msg("wants nothing: %llu looks in %u calls\n", hits, calls);
 	ok = ok && !hits;
@@ -740,46 +651,20 @@ static bool calling(void)
 	/* It says that it has posted, so that it is listened to, and takes no grant. */
 	s.u->dir[0].want = 1 << 20;
 	count_asks(true);
-	began = now_ns();
+	began = share_now();
 	end = began + 1000000000;
-	for (calls = 0; ok && now_ns() < end; calls++) {
+	for (calls = 0; ok && share_now() < end; calls++) {
 		s.u->dir[0].posted += 1 << 16;
-		ok = !wait_for(&s, 0);
+		ok = !share_wait(&s, 0);
 	}
 	hits = count_asks(false);
-	most = (now_ns() - began) / 20000 + 16;
+	most = (share_now() - began) / 20000 + 16;
 	ksft_print_msg("wants much: %llu looks in %u calls, at most %llu\n", hits, calls, most);
-	leave(&s);
+	share_leave(&s);
 	return ok && hits && hits <= most;
 }
 
 /* --- what is given --- */
-
-/* Take all that is given for @ns, post none of it or all; the bytes. */
-static __u64 take(struct share *s, __u64 ns, bool post)
-{
-	__u64 end = now_ns() + ns, bytes = 0, posted = s->u->dir[0].posted;
-	__u32 seq, taken = s->k->dir[0].seq;
-
-	s->u->dir[0].taken = taken;
-	s->u->dir[0].want = 1 << 20;
-	while (now_ns() < end) {
-		if (wait_for(s, 20000))
-			return 0;
-		seq = __atomic_load_n(&s->k->dir[0].seq, __ATOMIC_ACQUIRE);
-		while (taken != seq) {
-			taken++;
-			bytes += s->k->dir[0].grant[taken % 2].bytes;
-		}
-		if (post) {
-			s->u->dir[0].posted = posted + bytes;
-			s->u->dir[0].done = posted + bytes;
-		}
-		s->u->dir[0].taken = taken;
-	}
-	s->u->dir[0].want = 0;
-	return bytes;
-}
 
 /* A grant of one whole chunk, so that nothing is left over for another. */
 static bool is_chunk(const struct riso_kpage *k, __u64 bytes)
@@ -796,19 +681,19 @@ static bool is_chunk(const struct riso_kpage *k, __u64 bytes)
 /* No more than the device sends, and at least some. */
 static bool granting(void)
 {
-	struct share s = join();
-	__u64 began = now_ns(), bytes, most;
+	struct share s = share_join();
+	__u64 began = share_now(), bytes, most;
 	bool ok;
 
-	bytes = take(&s, 1000000000, true);
+	bytes = share_take(&s, 1000000000, true);
 	/* Grants that are ahead, and what came before. */
-	most = (now_ns() - began) * rate / 1000000000 + (1 << 20);
+	most = (share_now() - began) * rate / 1000000000 + (1 << 20);
 	ksft_print_msg("%llu bytes of %llu\n", (unsigned long long)bytes,
 		       (unsigned long long)most);
 	ok = s.k->mode == RISO_USER_PACED && s.k->dir[0].chunk && bytes &&
 	     bytes <= most && is_chunk(s.k, s.k->dir[0].grant[0].bytes) &&
 	     !is_named(getpid(), "");
-	leave(&s);
+	share_leave(&s);
 	return ok;
 }
 
@@ -820,14 +705,14 @@ static bool idling(void)
 	bool ok;
 
 	ok = !configure("mode disable");
-	s = join();
+	s = share_join();
 	s.u->dir[0].posted = much;
 	s.u->dir[0].done = much;
-	ok = ok && !configure("mode enable") && take(&s, 500000000, true) &&
+	ok = ok && !configure("mode enable") && share_take(&s, 500000000, true) &&
 	     !configure("mode disable");
 	s.u->dir[0].posted += much;
 	s.u->dir[0].done += much;
-	leave(&s);
+	share_leave(&s);
 	ok = !configure("mode enable") && ok;
 	usleep(500000);
 	return ok && !is_named(getpid(), "counters");
@@ -836,15 +721,15 @@ static bool idling(void)
 /* A grant by a clock that is 1000 s ahead of the others' */
 static int gets_one(struct share *unused)
 {
-	struct share s = join();
+	struct share s = share_join();
 	const struct riso_kdir *k = &s.k->dir[0];
 	__s64 left;
 
 	(void)unused;
 	s.u->dir[0].want = 1 << 20;
-	while (!k->seq && !wait_for(&s, 100000))
+	while (!k->seq && !share_wait(&s, 100000))
 		;
-	left = k->grant[k->seq % 2].not_after - now_ns();
+	left = k->grant[k->seq % 2].not_after - share_now();
 	return !k->seq || left < -100000000000 || left > 100000000000;
 }
 
@@ -871,17 +756,17 @@ static bool timing(void)
 /* Whoever wants a byte gets a 16th of what one turn has: 50 us at this rate. */
 static bool wishing(void)
 {
-	struct share s = join();
+	struct share s = share_join();
 	__u64 bytes;
 	bool ok;
 
 	ok = !configure("max-rate 100gbit safe-util 100gbit chunk 4k");
 	s.u->dir[0].want = 1;
 	while (ok && !s.k->dir[0].seq)
-		ok = !wait_for(&s, 100000);
+		ok = !share_wait(&s, 100000);
 	bytes = s.k->dir[0].grant[1].bytes;
 	ksft_print_msg("%llu bytes\n", (unsigned long long)bytes);
-	leave(&s);
+	share_leave(&s);
 	return !configure(USUAL) && ok && bytes <= 12500000000 / 20000 / 16 &&
 	       bytes > 12500000000 / 20000 / 17;
 }
@@ -889,29 +774,29 @@ static bool wishing(void)
 /* 1 if no other comes before a grant is void, -1 if this was too late to tell */
 static int voids(void)
 {
-	struct share s = join();
+	struct share s = share_join();
 	const struct riso_kdir *k = &s.k->dir[0];
 	int ret = -1;
 	__u64 void_ns;
 
 	s.u->dir[0].want = 1 << 30;
-	while (k->seq < 2 && !wait_for(&s, 100000))
+	while (k->seq < 2 && !share_wait(&s, 100000))
 		;
 	void_ns = k->grant[1].not_after;
 	if (k->seq != 2)
 		goto out;
-	ret = !wait_for(&s, 1000) && k->seq == 2;
-	if (now_ns() >= void_ns) {
+	ret = !share_wait(&s, 1000) && k->seq == 2;
+	if (share_now() >= void_ns) {
 		ret = -1;
 		goto out;
 	}
-	while (now_ns() < void_ns)
+	while (share_now() < void_ns)
 		usleep(1000);
-	while (k->seq == 2 && !wait_for(&s, 100000))
+	while (k->seq == 2 && !share_wait(&s, 100000))
 		;
 	ret = ret && k->seq > 2 && k->grant[1].not_after != void_ns;
 out:
-	leave(&s);
+	share_leave(&s);
 	return ret;
 }
 
@@ -926,8 +811,6 @@ static bool voiding(void)
 }
 
 static bool stop;
-/* Shared with children, who go on until then. */
-static bool *enough;
 
 static void *scribble(void *arg)
 {
@@ -943,13 +826,13 @@ static void *scribble(void *arg)
 
 static int liar(struct share *unused)
 {
-	struct share s = join();
+	struct share s = share_join();
 	pthread_t thread;
 
 	(void)unused;
 	pthread_create(&thread, NULL, scribble, &s);
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
-		wait_for(&s, 100);
+	while (!__atomic_load_n(&share_end->enough, __ATOMIC_RELAXED))
+		share_wait(&s, 100);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	return 0;
@@ -958,15 +841,15 @@ static int liar(struct share *unused)
 /* It says that it has posted more than there is. */
 static int boaster(struct share *unused)
 {
-	struct share s = join();
+	struct share s = share_join();
 
 	(void)unused;
 	s.u->dir[0].want = 1;
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
+	while (!__atomic_load_n(&share_end->enough, __ATOMIC_RELAXED)) {
 		s.u->dir[0].posted += 1ull << 34;
 		s.u->dir[0].debt += 1ull << 34;
 		s.u->dir[0].taken = s.k->dir[0].seq;
-		wait_for(&s, 0);
+		share_wait(&s, 0);
 		usleep(1000);
 	}
 	return 0;
@@ -978,7 +861,7 @@ static void *wait_on(void *arg)
 
 	/* The one that looks whether this waits may be in the way. */
 	do
-		err = wait_for(arg, 2000000);
+		err = share_wait(arg, 2000000);
 	while (err == EBUSY);
 	return (void *)err;
 }
@@ -986,19 +869,19 @@ static void *wait_on(void *arg)
 /* One thread waits, the others are told so. */
 static bool waiting(void)
 {
-	struct share s = join();
+	struct share s = share_join();
 	pthread_t thread;
 	void *status;
 	int n = 0;
 	bool ok;
 
 	pthread_create(&thread, NULL, wait_on, &s);
-	while (wait_for(&s, 1) != EBUSY && n++ < 1000)
+	while (share_wait(&s, 1) != EBUSY && n++ < 1000)
 		usleep(1000);
-	ok = wait_for(&s, 1) == EBUSY && !wait_for(&s, 0);
+	ok = share_wait(&s, 1) == EBUSY && !share_wait(&s, 0);
 	pthread_join(thread, &status);
-	ok = ok && !status && !wait_for(&s, 0);
-	leave(&s);
+	ok = ok && !status && !share_wait(&s, 0);
+	share_leave(&s);
 	return ok;
 }
 
@@ -1051,7 +934,7 @@ static __u64 compare_books(struct share *s, pid_t other, unsigned int seconds,
 		_exit(0);
 	}
 	while (!waitpid(pid, NULL, WNOHANG))
-		got += take(s, 100000000, true);
+		got += share_take(s, 100000000, true);
 	mine[0] = seen[0];
 	its[0] = seen[1];
 	mine[1] = seen[2] - seen[0];
@@ -1065,7 +948,7 @@ static void start_all(int (*fn)(struct share *), pid_t *pid, unsigned int num)
 {
 	unsigned int i;
 
-	__atomic_store_n(enough, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&share_end->enough, false, __ATOMIC_RELAXED);
 	for (i = 0; i < num; i++) {
 		pid[i] = fork();
 		if (!pid[i])
@@ -1081,7 +964,7 @@ static bool stop_all(const pid_t *pid, unsigned int num)
 	unsigned int i;
 	int status;
 
-	__atomic_store_n(enough, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&share_end->enough, true, __ATOMIC_RELAXED);
 	for (i = 0; i < num; i++) {
 		waitpid(pid[i], &status, 0);
 		ok = ok && !status;
@@ -1100,13 +983,13 @@ static bool has_half_beside(int (*fn)(struct share *), const char *fault)
 	pid_t pid;
 	bool ok;
 
-	s = join();
+	s = share_join();
 	start_all(fn, &pid, 1);
 	got = compare_books(&s, pid, 3, mine, its);
 	ok = stop_all(&pid, 1);
 	ksft_print_msg("%llu ns, and the other %llu ns\n", (unsigned long long)mine[1],
 		       (unsigned long long)its[1]);
-	leave(&s);
+	share_leave(&s);
 	return ok && got && mine[1] * 4 >= mine[1] + its[1] &&
 	       (!fault || named(pid, fault));
 }
@@ -1124,16 +1007,16 @@ static bool boasting(void)
 /* Says again and again that it has posted a lot, without a registered queue pair. */
 static int stranger(struct share *unused)
 {
-	struct share s = open_qp();
+	struct share s = share_open_qp();
 
 	(void)unused;
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
-		int fd = open_file(), dir;
+	while (!__atomic_load_n(&share_end->enough, __ATOMIC_RELAXED)) {
+		int fd = share_open_file(), dir;
 		struct riso_upage *u;
 
-		if (fd < 0 || attach(fd, device, RISO_USER_VERSION, s.qp->qp_num))
+		if (fd < 0 || share_attach(fd, device, RISO_USER_VERSION, s.qp->qp_num))
 			return 1;
-		u = map(fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, RISO_USER_UPAGE);
+		u = share_map(fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, RISO_USER_UPAGE);
 		if (u == MAP_FAILED)
 			return 1;
 		for (dir = 0; dir < RISO_USER_DIRS; dir++) {
@@ -1148,48 +1031,22 @@ static int stranger(struct share *unused)
 	return 0;
 }
 
-/* Says the same with one, and is believed as far as the rule for debt allows. */
-static int claimant(struct share *unused)
-{
-	struct share s = join();
-
-	(void)unused;
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
-		s.u->dir[0].posted += 1ull << 30;
-		s.u->dir[0].debt += 1ull << 30;
-		wait_for(&s, 0);
-		usleep(1000);
-	}
-	return 0;
-}
-
-/* It posts whatever it is given. */
-static int rival(struct share *unused)
-{
-	struct share s = join();
-
-	(void)unused;
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
-		take(&s, 100000000, true);
-	return 0;
-}
-
 /* Is a @part of what it is given alone left beside three such processes? */
 static bool keeps_beside(int (*fn)(struct share *), unsigned int part)
 {
-	struct share s = join();
+	struct share s = share_join();
 	__u64 alone, beside;
 	pid_t pid[3];
 	bool ok;
 
-	take(&s, 200000000, true);
-	alone = take(&s, 1500000000, true);
+	share_take(&s, 200000000, true);
+	alone = share_take(&s, 1500000000, true);
 	start_all(fn, pid, ARRAY_SIZE(pid));
-	beside = take(&s, 1500000000, true);
+	beside = share_take(&s, 1500000000, true);
 	ok = stop_all(pid, ARRAY_SIZE(pid));
 	ksft_print_msg("%llu bytes alone, %llu beside them\n", (unsigned long long)alone,
 		       (unsigned long long)beside);
-	leave(&s);
+	share_leave(&s);
 	return ok && beside * part >= alone;
 }
 
@@ -1199,22 +1056,22 @@ static bool keeps_beside(int (*fn)(struct share *), unsigned int part)
  */
 static bool keeps_beside_eight(int (*fn)(struct share *))
 {
-	struct share s = join();
+	struct share s = share_join();
 	__u64 beside_one, beside_eight;
 	pid_t pid[8];
 	bool ok;
 
-	start_all(rival, pid, 1);
-	take(&s, 200000000, true);
-	beside_one = take(&s, 1500000000, true);
+	start_all(share_rival, pid, 1);
+	share_take(&s, 200000000, true);
+	beside_one = share_take(&s, 1500000000, true);
 	ok = stop_all(pid, 1);
 	start_all(fn, pid, ARRAY_SIZE(pid));
-	take(&s, 200000000, true);
-	beside_eight = take(&s, 1500000000, true);
+	share_take(&s, 200000000, true);
+	beside_eight = share_take(&s, 1500000000, true);
 	ok = stop_all(pid, ARRAY_SIZE(pid)) && ok;
 	ksft_print_msg("%llu bytes beside an honest one, %llu beside eight of these\n",
 		       (unsigned long long)beside_one, (unsigned long long)beside_eight);
-	leave(&s);
+	share_leave(&s);
 	return ok && beside_eight * 20 >= beside_one * 19;
 }
 
@@ -1226,67 +1083,39 @@ static bool strangers(void)
 /* Of the half that debt leaves, each has its share, and they have had theirs. */
 static bool claiming(void)
 {
-	return keeps_beside(claimant, 6);
+	return keeps_beside(share_claim, 6);
 }
 
 /* It takes a grant that was never given. */
 static int thief(struct share *unused)
 {
-	struct share s = join();
+	struct share s = share_join();
 
 	(void)unused;
 	s.u->dir[0].taken = 7;
-	return wait_for(&s, 0);
-}
-
-/* It wants without end, takes what it is given, and posts nothing. */
-static int grasper(struct share *unused)
-{
-	struct share s = join();
-
-	(void)unused;
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
-		take(&s, 100000000, false);
-	return 0;
+	return share_wait(&s, 0);
 }
 
 static bool grasping(void)
 {
-	return has_half_beside(grasper, NULL);
+	return has_half_beside(share_grasp, NULL);
 }
 
 /* It wants something, and then has no pages any more. It calls, and then not even that. */
 static int unmapper(struct share *unused)
 {
-	__u64 end = now_ns() + 1500000000;
-	struct share s = join();
+	__u64 end = share_now() + 1500000000;
+	struct share s = share_join();
 	struct share blind = { .fd = s.fd, .k = &(struct riso_kpage) { } };
 
 	(void)unused;
 	s.u->dir[0].want = 1 << 30;
-	wait_for(&s, 0);
+	share_wait(&s, 0);
 	munmap((void *)s.k, page);
 	munmap(s.u, page);
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
-		if (now_ns() < end)
-			wait_for(&blind, 0);
-		usleep(1000);
-	}
-	return 0;
-}
-
-/* The same, and it never calls: what it has taken tells who wants more. */
-static int mute_grasper(struct share *unused)
-{
-	struct share s = join();
-	__u32 seq;
-
-	(void)unused;
-	s.u->dir[0].want = 1 << 30;
-	wait_for(&s, 0);
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED)) {
-		seq = __atomic_load_n(&s.k->dir[0].seq, __ATOMIC_ACQUIRE);
-		__atomic_store_n(&s.u->dir[0].taken, seq, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&share_end->enough, __ATOMIC_RELAXED)) {
+		if (share_now() < end)
+			share_wait(&blind, 0);
 		usleep(1000);
 	}
 	return 0;
@@ -1294,45 +1123,32 @@ static int mute_grasper(struct share *unused)
 
 static bool grasping_eight(void)
 {
-	return keeps_beside_eight(grasper) && keeps_beside_eight(mute_grasper);
+	return keeps_beside_eight(share_grasp) && keeps_beside_eight(share_grasp_mute);
 }
 
 static bool claiming_eight(void)
 {
-	return keeps_beside_eight(claimant);
+	return keeps_beside_eight(share_claim);
 }
 
 /* One that posted nothing for a while, and then posts, has its share again. */
 static bool waking_up(void)
 {
-	struct share s = join();
+	struct share s = share_join();
 	__u64 idle, after;
 	pid_t pid;
 	bool ok;
 
-	start_all(rival, &pid, 1);
-	take(&s, 1000000000, false);
-	idle = take(&s, 1000000000, false);
+	start_all(share_rival, &pid, 1);
+	share_take(&s, 1000000000, false);
+	idle = share_take(&s, 1000000000, false);
 	s.u->dir[0].posted += s.k->dir[0].grant[s.k->dir[0].seq % 2].bytes;
-	after = take(&s, 200000000, true) + take(&s, 1500000000, true);
+	after = share_take(&s, 200000000, true) + share_take(&s, 1500000000, true);
 	ok = stop_all(&pid, 1);
 	ksft_print_msg("%llu bytes while it posts nothing, %llu then\n",
 		       (unsigned long long)idle, (unsigned long long)after);
-	leave(&s);
+	share_leave(&s);
 	return ok && idle < rate / 100 && after > rate / 4;
-}
-
-/* Bytes that rivals have been given, by all of them */
-static __u64 *rivals_bytes;
-
-static int counted_rival(struct share *unused)
-{
-	struct share s = join();
-
-	(void)unused;
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
-		__atomic_add_fetch(rivals_bytes, take(&s, 50000000, true), __ATOMIC_RELAXED);
-	return 0;
 }
 
 /* A process alone in its control group, which counts what it has beside the eight */
@@ -1345,29 +1161,106 @@ static int lone(struct share *unused)
 	(void)unused;
 	if (!enter_cgroup("lone"))
 		return 1;
-	s = join();
-	take(&s, 500000000, true);
-	theirs = __atomic_load_n(rivals_bytes, __ATOMIC_RELAXED);
-	mine = take(&s, 4000000000, true);
-	theirs = __atomic_load_n(rivals_bytes, __ATOMIC_RELAXED) - theirs;
+	s = share_join();
+	share_take(&s, 500000000, true);
+	theirs = __atomic_load_n(&share_end->bytes, __ATOMIC_RELAXED);
+	mine = share_take(&s, 4000000000, true);
+	theirs = __atomic_load_n(&share_end->bytes, __ATOMIC_RELAXED) - theirs;
 	ratio = (double)theirs / mine;
 	ksft_print_msg("eight have %.3f of what one has\n", ratio);
 	/* Each would have as much. How exact it is, the bench tells, on its own clock. */
 	return ratio < 0.67 || ratio > 1.5;
 }
 
-/* With share cgroup, eight processes of a control group have what one of another has. */
-static bool sharing(void)
+static int run_eight(int (*fn)(struct share *))
+{
+	pid_t pid[8];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(fn(NULL));
+	}
+	while (!__atomic_load_n(&share_end->enough, __ATOMIC_RELAXED))
+		usleep(10000);
+	return !stop_all(pid, ARRAY_SIZE(pid));
+}
+
+/* Each in a control group of its own */
+static bool enter_own_cgroup(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "eight-%d", getpid());
+	return enter_cgroup(name);
+}
+
+static int eight_of_cgroup(struct share *unused)
+{
+	(void)unused;
+	return !enter_cgroup("eight") || run_eight(share_rival);
+}
+
+static int rival_of_user(struct share *unused)
+{
+	return !enter_own_cgroup() || setuid(65520) || share_rival(unused);
+}
+
+static int eight_of_user(struct share *unused)
+{
+	(void)unused;
+	return run_eight(rival_of_user);
+}
+
+static int nested_rival(struct share *unused)
+{
+	return !enter_own_cgroup() || unshare(CLONE_NEWUSER | CLONE_NEWCGROUP) ||
+	       share_rival(unused);
+}
+
+static int eight_in_container(struct share *unused)
+{
+	(void)unused;
+	return run_eight(nested_rival);
+}
+
+/* The first process of a container goes when all others of it were waited for. */
+static int eight_of_container(struct share *unused)
+{
+	pid_t pid;
+
+	return unshare(CLONE_NEWPID) || in_child(eight_in_container, unused, &pid);
+}
+
+/* With share cgroup, do eight such processes have what one of another group has? */
+static bool shares_one(int (*eight)(struct share *))
 {
 	bool ok = !configure("share cgroup");
-	pid_t pid[8], one;
+	pid_t pid, one;
 
-	rivals_bytes = (__u64 *)(enough + 64);
-	ok = ok && enter_cgroup("eight");
-	start_all(counted_rival, pid, ARRAY_SIZE(pid));
+	start_all(eight, &pid, 1);
 	ok = !in_child(lone, NULL, &one) && ok;
-	ok = stop_all(pid, ARRAY_SIZE(pid)) && ok;
-	return enter_cgroup("") && !configure("share process") && ok;
+	ok = stop_all(&pid, 1) && ok;
+	return !configure("share process") && ok;
+}
+
+/* They are of one control group, ... */
+static bool sharing(void)
+{
+	return shares_one(eight_of_cgroup);
+}
+
+/* ... or one user has made them groups of their own, ... */
+static bool sharing_by_user(void)
+{
+	return shares_one(eight_of_user);
+}
+
+/* ... or they have made them, and namespaces, inside a container. */
+static bool sharing_by_container(void)
+{
+	return shares_one(eight_of_container);
 }
 
 static bool unmapping(void)
@@ -1379,20 +1272,20 @@ static bool unmapping(void)
 static bool has_owed(void)
 {
 	__u64 mine[2], its[2], end;
-	struct share s = join();
+	struct share s = share_join();
 	pid_t pid[4];
 	bool ok;
 
 	/* One chunk for each slice is allowed, half of the device. */
-	for (end = now_ns() + 3000000000; now_ns() < end; usleep(1000)) {
+	for (end = share_now() + 3000000000; share_now() < end; usleep(1000)) {
 		s.u->dir[0].posted += 1 << 20;
 		s.u->dir[0].debt += 1 << 20;
-		wait_for(&s, 0);
+		share_wait(&s, 0);
 	}
-	start_all(rival, pid, ARRAY_SIZE(pid));
+	start_all(share_rival, pid, ARRAY_SIZE(pid));
 	compare_books(&s, pid[0], 2, mine, its);
 	ok = stop_all(pid, ARRAY_SIZE(pid));
-	leave(&s);
+	share_leave(&s);
 	ksft_print_msg("%llu ns of debt, then %llu ns, and one of the others %llu ns\n",
 		       (unsigned long long)mine[0], (unsigned long long)mine[1],
 		       (unsigned long long)its[1]);
@@ -1411,7 +1304,7 @@ static bool hoarding(void)
 	pid_t pid;
 	bool ok;
 
-	start_all(grasper, &pid, 1);
+	start_all(share_grasp, &pid, 1);
 	ok = named(pid, "unspent");
 	return stop_all(&pid, 1) && ok;
 }
@@ -1428,24 +1321,24 @@ static bool stopping(void)
 	int status;
 	bool ok;
 
-	start_all(rival, other, ARRAY_SIZE(other));
-	s = join();
+	start_all(share_rival, other, ARRAY_SIZE(other));
+	s = share_join();
 	pid = fork();
 	if (!pid) {
-		struct share c = join();
+		struct share c = share_join();
 
 		c.u->dir[0].want = 1 << 30;
-		wait_for(&c, 1000000);
+		share_wait(&c, 1000000);
 		raise(SIGSTOP);
 		_exit(c.k->dir[0].seq);
 	}
 	waitpid(pid, &status, WUNTRACED);
-	beside = take(&s, 2000000000, true);
+	beside = share_take(&s, 2000000000, true);
 	ok = named(pid, "stopped");
 	kill(pid, SIGCONT);
 	waitpid(pid, &status, 0);
 	ok = stop_all(other, ARRAY_SIZE(other)) && ok;
-	leave(&s);
+	share_leave(&s);
 	ksft_print_msg("%d grants, %llu bytes beside it\n", WEXITSTATUS(status),
 		       (unsigned long long)beside);
 	return WIFEXITED(status) && WEXITSTATUS(status) <= 4 && beside && ok;
@@ -1453,19 +1346,19 @@ static bool stopping(void)
 
 static int killed(int state)
 {
-	struct share s = open_qp();
+	struct share s = share_open_qp();
 	int fd;
 
-	fd = open_file();
+	fd = share_open_file();
 	if (state == 0)
 		raise(SIGKILL);
-	if (attach(fd, device, RISO_USER_VERSION, s.qp->qp_num))
+	if (share_attach(fd, device, RISO_USER_VERSION, s.qp->qp_num))
 		return 1;
 	if (state == 1)
 		raise(SIGKILL);
 	close(fd);
-	connect_qp(&s);
-	take_part(&s);
+	share_connect_qp(&s);
+	share_take_part(&s);
 	s.u->dir[0].want = 1 << 30;
 	s.u->dir[1].want = 1 << 30;
 	if (state == 2)
@@ -1474,7 +1367,7 @@ static int killed(int state)
 		alarm(1);
 	signal(SIGALRM, SIG_DFL);
 	for (;;) {
-		wait_for(&s, state == 3 ? 5000000 : 1000);
+		share_wait(&s, state == 3 ? 5000000 : 1000);
 		if (state == 4)
 			raise(SIGKILL);
 	}
@@ -1483,16 +1376,16 @@ static int killed(int state)
 /* Post a while, as the mode of the page is; the bytes of grants. */
 static __u64 post(struct share *s, __u64 ns)
 {
-	__u64 end = now_ns() + ns, bytes = 0;
+	__u64 end = share_now() + ns, bytes = 0;
 
-	while (now_ns() < end) {
+	while (share_now() < end) {
 		if (s->k->mode == RISO_USER_PACED) {
-			bytes += take(s, 10000000, true);
+			bytes += share_take(s, 10000000, true);
 			continue;
 		}
 		s->u->dir[0].posted += 1 << 16;
 		s->u->dir[0].done += 1 << 16;
-		wait_for(s, 0);
+		share_wait(s, 0);
 		usleep(1000);
 	}
 	return bytes;
@@ -1500,10 +1393,10 @@ static __u64 post(struct share *s, __u64 ns)
 
 static int poster(struct share *unused)
 {
-	struct share s = join();
+	struct share s = share_join();
 
 	(void)unused;
-	while (!__atomic_load_n(enough, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&share_end->enough, __ATOMIC_RELAXED))
 		post(&s, 100000000);
 	return 0;
 }
@@ -1516,7 +1409,7 @@ static bool killing(void)
 	int status, i;
 	pid_t pid;
 
-	s = join();
+	s = share_join();
 	before = post(&s, 500000000);
 	for (i = 0; i < 200; i++) {
 		pid = fork();
@@ -1531,7 +1424,7 @@ static bool killing(void)
 		after = post(&s, 500000000);
 	ksft_print_msg("%llu bytes before, %llu after\n",
 		       (unsigned long long)before, (unsigned long long)after);
-	leave(&s);
+	share_leave(&s);
 	return before && after * 2 >= before;
 }
 
@@ -1553,6 +1446,7 @@ static const struct {
 } cases[] = {
 	{ "attach", attaching },
 	{ "report", reporting },
+	{ "many reports", reporting_much },
 	{ "another network namespace", moving_away },
 	{ "map", mapping },
 	{ "fork", forking },
@@ -1561,6 +1455,7 @@ static const struct {
 	{ "many files", many_files },
 	{ "many places of a user", many_places },
 	{ "many places of a container", many_places_of_container },
+	{ "many places of root of a container", many_places_of_root },
 	{ "many places of a user namespace", many_places_of_namespace },
 	{ "calls without a reason", calling },
 	{ "grants", granting },
@@ -1579,6 +1474,8 @@ static const struct {
 	{ "eight that claim as much as they can", claiming_eight },
 	{ "one that posts again", waking_up },
 	{ "eight of one control group", sharing },
+	{ "eight control groups of one user", sharing_by_user },
+	{ "eight control groups of one container", sharing_by_container },
 	{ "one that unmaps its pages", unmapping },
 	{ "a thief", stealing },
 	{ "a hoarder", hoarding },
@@ -1600,10 +1497,7 @@ int main(int argc, char **argv)
 	cgroups = argv[4];
 	page = sysconf(_SC_PAGESIZE);
 	setrlimit(RLIMIT_NOFILE, &files);
-	enough = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (enough == MAP_FAILED)
-		err(1, "memory");
+	share_init(device);
 	ksft_print_header();
 	ksft_set_plan(ARRAY_SIZE(cases));
 	for (i = 0; i < ARRAY_SIZE(cases); i++)

@@ -427,6 +427,7 @@ command -v rdma-isolate >/dev/null && stage_binary rdma-isolate
 case $PLAN in *shim_*|*agent_*) stage_binary sed tr rm && stage_shim ;; esac
 case $PLAN in *agent_*) stage_agent ;; esac
 case $PLAN in *hostile_*) stage_binary "$(dirname "$0")/../hostile" ;; esac
+case $PLAN in *crowd_*) stage_binary "$(dirname "$0")/../crowd" ;; esac
 
 for PHASE in $PLAN; do
 	n=1

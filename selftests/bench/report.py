@@ -11,6 +11,8 @@ import sys
 import agent
 
 SECTOR = 512
+# MaxRate of crowd_keep, bytes per second
+CROWD_RATE = 6.25e9
 
 
 class Phases:
@@ -99,6 +101,12 @@ def device_times(run):
     before, after = ({g["comm"]: g["used_ns"] for g in groups if "comm" in g}
                      for groups in run["groups"])
     return [after[comm] - before[comm] for comm in ("rops", "rload")]
+
+
+def crowd_rate(run, which):
+    """Bytes per second that processes were granted."""
+    crowd = run["crowds"][which]
+    return crowd["bytes"] / (crowd["ns"] / 1e9)
 
 
 def ratio(a, b):
@@ -220,6 +228,19 @@ def hostile_rows(p):
         ("64 threads that ask: median / beside the kernel's",
          ratio(p.us("hostile_module", "median"), p.us("hostile_kernel", "median")),
          1.1, None),
+    ] + [
+        (f"8 processes that {what}: storage / beside an honest one",
+         ratio(p.mb_per_s(f"crowd_{kind}", 0), p.mb_per_s("crowd_honest", 0)),
+         (0.95, None), None)
+        for kind, what in (("grasp", "post nothing"), ("mute", "neither call"),
+                           ("debt", "lie in debt"))
+    ] + [
+        ("share cgroup: 8 processes against one of another",
+         p.median("crowd_cgroups", lambda r: crowd_rate(r, 0) / crowd_rate(r, 1)),
+         (0.95, 1.05), None),
+        ("two that complete nothing: granted / rate",
+         p.median("crowd_keep", lambda r: crowd_rate(r, 0) / CROWD_RATE),
+         (0.9, None), None),
     ]
 
 
@@ -343,14 +364,14 @@ def print_rows(p, result):
                 agent.rows(p, plain)
                 if row[1] is not None]
     if measured:
-        print(f"{'':50}{'measured':>9}  {'must':10}aim")
+        print(f"{'':60}{'measured':>9}  {'must':10}aim")
     for title, value, must, aim in measured:
         verdict = ("aim" if aim is not None and holds(value, aim)
                    else "ok" if holds(value, must) else "MISSED")
         result["figures"].append({"figure": title, "value": value,
                                   "must": must, "aim": aim,
                                   "verdict": verdict})
-        print(f"{title:50}{value:9.3f}  {bound_text(must):10}"
+        print(f"{title:60}{value:9.3f}  {bound_text(must):10}"
               f"{bound_text(aim):10}{verdict}")
 
 
