@@ -396,7 +396,7 @@ def print_demo(p):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("kernel", "plan", "commit"):
+    for name in ("kernel", "plan", "commit", "clock"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("out", type=pathlib.Path)
     args = parser.parse_args()
@@ -404,7 +404,7 @@ def main():
     p = Phases(args.out)
     result = {"kernel": args.kernel, "commit": args.commit,
               "link": "rxe over veth, netem 400 Mbit/s, MTU 4096",
-              "clock": "1 vCPU, 1 ns per instruction",
+              "clock": args.clock,
               "probe_us": {}, "storage_mb_per_s": {}, "load_mb_per_s": {},
               "small_reads_p99_us": {}, "figures": []}
     print(f"Linux {args.kernel}, {args.commit}: {result['link']};"

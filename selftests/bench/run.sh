@@ -3,7 +3,7 @@
 #
 # Boots one kernel on an instruction clock and measures in it:
 #
-#   run.sh [-k KVER] [-p PLAN] [-r REPEATS] [-o DIR]
+#   run.sh [-k KVER] [-c CPUS] [-p PLAN] [-r REPEATS] [-o DIR]
 #
 # PLAN is "full" (the default), "baseline" (no module), "demo", "shim" (programs
 # with the verbs shim, which has to be built), "agent" (what the agent makes of
@@ -12,6 +12,9 @@
 # isolated". Prints a table, and leaves result.json beside the raw figures in DIR
 # (build/bench/RELEASE-PLAN), with a picture of each phase that was recorded, and one
 # of what both laws of the agent would have made of the latencies of agent_grow.
+#
+# With -c the machine has that many CPUs and the clock of the host, for what one CPU cannot
+# show; the host should do nothing else.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,10 +23,13 @@ kver=6.12
 plan=full
 repeats=
 out=
+clock=-i
+clock_name="1 vCPU, 1 ns per instruction"
 
-while getopts k:p:r:o: opt; do
+while getopts k:c:p:r:o: opt; do
 	case $opt in
 	k)	kver=$OPTARG ;;
+	c)	clock="-c $OPTARG"; clock_name="$OPTARG vCPUs, clock of the host" ;;
 	p)	plan=$OPTARG ;;
 	r)	repeats=$OPTARG ;;
 	o)	out=$OPTARG ;;
@@ -39,9 +45,10 @@ echo "measuring on Linux $rel, some minutes" >&2
 
 export RISO_PLAN=$plan RISO_REPEATS=$repeats
 status=0
-"$top/selftests/vm/boot.sh" -k "$kver" -i -s 3600 -o "$out" \
+# shellcheck disable=SC2086 # -c and its number are two words
+"$top/selftests/vm/boot.sh" -k "$kver" $clock -s 3600 -o "$out" \
 	"$top/build/$rel/selftests/rdma_isolate/bench/phases.sh" >&2 || status=$?
-"$here/report.py" --kernel "$rel" --plan "$plan" \
+"$here/report.py" --kernel "$rel" --plan "$plan" --clock "$clock_name" \
 	--commit "$(git -C "$top" describe --always --dirty 2>/dev/null || echo unknown)" \
 	"$out"
 for trace in "$out"/*.trace; do
