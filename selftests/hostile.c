@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hostile module|kernel|wait|sysfs|netlink THREADS DEVICE
+ * hostile module|kernel|same|wait|sysfs|netlink THREADS DEVICE
  *
  * Threads of one unprivileged process that do nothing but ask, until they are told to
  * end: "module" calls RISO_IOC_WAIT, reads sysfs and dumps flows, groups and the budget of
  * DEVICE; "kernel" calls getppid() and reads as many files of /proc instead, so that the
  * two differ by what asking the module costs others, and not by the processor that they
- * take. "wait", "sysfs" and "netlink" do one part of "module". Prints "ready" when all run,
+ * take. "same" does what "module" does at interfaces that the kernel has without it: it
+ * calls getppid(), reads two files of /proc and dumps links of the network as often. "wait",
+ * "sysfs" and "netlink" do one part of "module". Prints "ready" when all run,
  * and at its end how often they asked, slept and lost the processor, as JSON.
  */
 #include <err.h>
@@ -27,6 +29,7 @@
 #include <infiniband/verbs.h>
 #include <libmnl/libmnl.h>
 #include <linux/genetlink.h>
+#include <linux/rtnetlink.h>
 
 #include <linux/rdma_isolate.h>
 #include <linux/rdma_isolate_user.h>
@@ -44,6 +47,7 @@ enum part {
 	PART_SYSFS = 2,
 	PART_NETLINK = 4,
 	PART_KERNEL = 8,
+	PART_SAME = 16,
 };
 
 static const struct {
@@ -52,6 +56,7 @@ static const struct {
 } kinds[] = {
 	{ "module", PART_WAIT | PART_SYSFS | PART_NETLINK },
 	{ "kernel", PART_KERNEL },
+	{ "same", PART_SAME },
 	{ "wait", PART_WAIT },
 	{ "sysfs", PART_SYSFS },
 	{ "netlink", PART_NETLINK },
@@ -115,9 +120,9 @@ static void ask(struct mnl_socket *sock, const struct nlmsghdr *nlh, mnl_cb_t re
 		 MNL_CB_STOP);
 }
 
-static struct mnl_socket *open_netlink(void)
+static struct mnl_socket *open_netlink(int protocol)
 {
-	struct mnl_socket *sock = mnl_socket_open(NETLINK_GENERIC);
+	struct mnl_socket *sock = mnl_socket_open(protocol);
 
 	if (!sock || mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID))
 		err(1, "netlink");
@@ -126,7 +131,7 @@ static struct mnl_socket *open_netlink(void)
 
 static void find_family(void)
 {
-	struct mnl_socket *sock = open_netlink();
+	struct mnl_socket *sock = open_netlink(NETLINK_GENERIC);
 	struct nlmsghdr *nlh;
 	char buf[256];
 
@@ -166,13 +171,40 @@ static void read_sysfs(void)
 	}
 }
 
-static void ask_kernel(void)
+static void call_getppid(void)
 {
 	int i;
 
 	for (i = 0; i < CALLS; i++)
 		if (getppid() < 0)
 			err(1, "getppid");
+}
+
+static void dump_links(struct mnl_socket *sock)
+{
+	char buf[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
+	ask(sock, nlh, NULL);
+}
+
+static void ask_same(struct mnl_socket *sock)
+{
+	int i;
+
+	call_getppid();
+	read_file("/proc/self/stat");
+	read_file("/proc/loadavg");
+	for (i = 0; i < 3; i++)
+		dump_links(sock);
+}
+
+static void ask_kernel(void)
+{
+	call_getppid();
 	read_file("/proc/self/stat");
 	read_file("/proc/self/status");
 	read_file("/proc/self/maps");
@@ -182,7 +214,8 @@ static void ask_kernel(void)
 
 static void *ask_on(void *arg)
 {
-	struct mnl_socket *sock = open_netlink();
+	struct mnl_socket *sock = open_netlink(parts & PART_SAME ? NETLINK_ROUTE :
+								  NETLINK_GENERIC);
 
 	(void)arg;
 	for (;;) {
@@ -195,6 +228,8 @@ static void *ask_on(void *arg)
 			dump_all(sock, RDMA_ISOLATE_CMD_GROUP_GET);
 			dump_all(sock, RDMA_ISOLATE_CMD_BUDGET_GET);
 		}
+		if (parts & PART_SAME)
+			ask_same(sock);
 		if (parts & PART_KERNEL)
 			ask_kernel();
 		atomic_fetch_add(&rounds, 1);
@@ -258,7 +293,7 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], kinds[i].name))
 			parts = kinds[i].parts;
 	if (!parts)
-		errx(2, "usage: hostile module|kernel|wait|sysfs|netlink THREADS DEVICE");
+		errx(2, "usage: hostile module|kernel|same|wait|sysfs|netlink THREADS DEVICE");
 	device = argv[3];
 	if (setgid(NOBODY) || setuid(NOBODY))
 		err(1, "nobody");

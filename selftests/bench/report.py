@@ -228,6 +228,9 @@ def hostile_rows(p):
         ("64 threads that ask: median / beside the kernel's",
          ratio(p.us("hostile_module", "median"), p.us("hostile_kernel", "median")),
          1.1, None),
+        ("64 threads that ask: storage / beside the same at the kernel",
+         ratio(p.storage("hostile_module"), p.storage("hostile_same")),
+         None, (0.95, None)),
     ] + [
         (f"8 processes that {what}: storage / beside an honest one",
          ratio(p.mb_per_s(f"crowd_{kind}", 0), p.mb_per_s("crowd_honest", 0)),
@@ -279,6 +282,7 @@ PROBES = [
     ("shim_without", "alone, in turns with this:"),
     ("shim_with", "alone, probe with the shim"),
     ("hostile_kernel", "64 threads ask the kernel"),
+    ("hostile_same", "  the same of it as the module"),
     ("hostile_module", "64 threads ask the module"),
     ("agent_off", "alone, in turns with this:"),
     ("agent_on", "alone, beside reference messages"),
