@@ -11,7 +11,8 @@ events=$(mktemp)
 cgroups=$(mktemp -d)
 # Where each network namespace has its own devices; it can be changed while there is one.
 rdma system set netns exclusive || skip_all "no exclusive mode of network namespaces"
-trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -f "$events"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -f "$events"
+	rdma system set netns shared' EXIT
 mount -t cgroup2 none "$cgroups" || skip_all "no control groups"
 
 # An event that is provoked until it is seen

@@ -243,7 +243,7 @@ def hostile_rows(p):
          (0.95, 1.05), None),
         ("two that complete nothing: granted / rate",
          p.median("crowd_keep", lambda r: crowd_rate(r, 0) / CROWD_RATE),
-         (0.9, None), None),
+         None, (0.9, None)),
     ]
 
 
