@@ -123,6 +123,8 @@ bool riso_comp_translate(struct riso_soft *e)
 	if (!(slot->flags & RISO_SLOT_POSTED))
 		return false;
 	retire_to(s, slot);
+	if (s->cut_off)
+		return false;
 	/* What failed in the place of later ones, push_failed(), may come before it. */
 	told = success ? slot->seq == s->err_seq :
 			 s->err_seq != UINT64_MAX && slot->seq <= s->err_seq;
@@ -580,9 +582,11 @@ void riso_comp_detach(struct riso_flow *f)
  * @c: the CQ
  * @qp_num: of the queue pair
  * @f: its flow, if it has one, for CQs that do not tell the number
+ *
+ * The program has lost completions of the send queue then, so it gets none of those
+ * either that the provider has left in the CQ: they are later ones.
  */
-void riso_comp_purge(struct riso_cq *c, uint32_t qp_num,
-		     const struct riso_flow *f)
+void riso_comp_purge(struct riso_cq *c, uint32_t qp_num, struct riso_flow *f)
 {
 	uint32_t to = c->soft_head;
 	uint32_t i;
@@ -590,7 +594,9 @@ void riso_comp_purge(struct riso_cq *c, uint32_t qp_num,
 	for (i = c->soft_head; i != c->soft_tail; i++) {
 		const struct riso_soft *e = &c->soft[i % c->soft_num];
 
-		if (e->wc.qp_num != qp_num && (!f || e->flow != f))
+		if (f && e->flow == f)
+			f->slots->cut_off = true;
+		else if (e->wc.qp_num != qp_num)
 			c->soft[to++ % c->soft_num] = *e;
 	}
 	c->soft_tail = to;

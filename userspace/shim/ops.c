@@ -959,15 +959,15 @@ static void forget_flow(struct riso_flow *f, uint32_t qp_num)
 
 	riso_lock(&m->lock);
 	riso_queue_drop(f);
-	riso_comp_detach(f);
 	riso_comp_purge(f->cq, qp_num, f);
+	riso_comp_detach(f);
 	riso_member_publish(m);
 	riso_member_unlock(m);
 	free_flow(f);
 }
 
 /* Take what is gone with a queue pair out of the soft ring, as providers do. */
-static void purge(struct ibv_cq *cq, uint32_t qp_num, const struct riso_flow *f)
+static void purge(struct ibv_cq *cq, uint32_t qp_num, struct riso_flow *f)
 {
 	struct riso_cq *c = cq ? riso_map_find(&riso_cqs, cq) : NULL;
 
@@ -1036,8 +1036,8 @@ static int reset(struct riso_flow *f, struct ibv_qp_attr *attr, int mask)
 	f->stopped = false;
 	if (!err) {
 		riso_queue_drop(f);
-		riso_comp_abandon(f->cq, f->slots);
 		riso_comp_purge(f->cq, f->qp->qp_num, f);
+		riso_comp_abandon(f->cq, f->slots);
 		f->slots = s;
 		memset(&f->sq, 0, sizeof(f->sq));
 		f->tail = 0;

@@ -241,6 +241,7 @@ struct riso_slot {
  * @hidden: of a zombie, what may be in the CQ that nobody sees
  * @err_seq: the program's work request that failed last
  * @failed_seq: the one that the provider did not take, and all behind is flushed
+ * @cut_off: completions were lost with the queue pair, and so are the later ones
  * @slot: the slots, on pages of their own, which are in the map of tags
  */
 struct riso_slots {
@@ -251,6 +252,7 @@ struct riso_slots {
 	uint32_t hidden;
 	uint64_t err_seq;
 	uint64_t failed_seq;
+	bool cut_off;
 	struct riso_slot *slot;
 };
 
@@ -553,8 +555,7 @@ int riso_comp_grow(struct riso_cq *c, int asked);
 int riso_comp_attach(struct riso_flow *f);
 void riso_comp_detach(struct riso_flow *f);
 void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s);
-void riso_comp_purge(struct riso_cq *c, uint32_t qp_num,
-		     const struct riso_flow *f);
+void riso_comp_purge(struct riso_cq *c, uint32_t qp_num, struct riso_flow *f);
 void riso_comp_bury(struct riso_cq *c);
 void riso_comp_update(struct riso_cq *c);
 void riso_comp_join(struct riso_flow *f);

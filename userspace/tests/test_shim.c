@@ -2587,6 +2587,34 @@ static void purged(void **state)
 	}
 }
 
+/* One that was lost with its queue pair is not followed by those that the CQ still has. */
+static void lost_to_the_end(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct prog *p = *state;
+	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+	struct fake_qp *other = make_qp(p, p->cq, 0);
+	uint64_t id;
+	int i;
+
+	fake.k.mode = RISO_USER_OPEN;
+	for (i = 0; i < 2; i++) {
+		for (id = 1; id <= 4; id++)
+			assert_int_equal(post(other, IBV_WR_SEND, id, 8,
+					      IBV_SEND_SIGNALED), 0);
+		fake_run(other, 3);
+		/* The first one waits in the soft ring. */
+		riso_comp_reap_most(c, 1);
+		if (i)
+			riso_destroy_qp(&other->ex.qp_base);
+		else
+			riso_modify_qp(&other->ex.qp_base, &attr, IBV_QP_STATE);
+		expect_none(p);
+	}
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 5, 8, IBV_SEND_SIGNALED), 0);
+	pump(p, 5, 1);
+}
+
 /* The completion of a destroyed queue pair is told as that of the program. */
 static void destroyed(void **state)
 {
@@ -4473,6 +4501,7 @@ int main(int argc, char **argv)
 		TEST(reset),
 		TEST(torn_down),
 		TEST(purged),
+		TEST(lost_to_the_end),
 		TEST(destroyed),
 		TEST(open_and_paced),
 		TEST(never_stuck),
