@@ -65,6 +65,7 @@ struct riso_sys riso_sys = {
 	.close = close,
 	.now = clock_now,
 	.create_thread = pthread_create,
+	.membarrier = riso_membarrier,
 };
 
 /* The members. */

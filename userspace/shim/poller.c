@@ -10,7 +10,8 @@
  * Each thread has a number of its own, odd while it polls so. It writes the number and
  * then looks whether the CQ is active; who waits has made it active and then looks at
  * the number. The fence between the two is membarrier() for all threads at once, so that
- * polling costs none; where the kernel has no membarrier(), each poll has a fence.
+ * polling costs none. Where the kernel refuses membarrier(), no thread polls without the
+ * lock any more.
  *
  * Lock: pollers.lock protects the list. It is taken inside of riso_class_lock, and
  * nothing is taken inside of it.
@@ -21,11 +22,15 @@
 
 #include "shim.h"
 
-/* How long a poll may take: it is looked at this often, in microseconds. */
-enum { LOOK_US = 20 };
+enum {
+	/* How long a poll may take: it is looked at this often, in microseconds. */
+	LOOK_US = 20,
+	/* No processor keeps a store from the others for so many microseconds. */
+	STORE_US = 10000,
+};
 
 __thread struct riso_poller riso_poller;
-bool riso_poll_fence;
+enum riso_polls riso_polls;
 
 static struct {
 	LIST_HEAD(, riso_poller) list;
@@ -39,9 +44,27 @@ static struct {
 	.list = LIST_HEAD_INITIALIZER(pollers.list),
 };
 
-static int membarrier(int cmd)
+/**
+ * riso_membarrier - membarrier()
+ * @cmd: see there
+ *
+ * Return: see there.
+ */
+int riso_membarrier(int cmd)
 {
 	return syscall(__NR_membarrier, cmd, 0, 0);
+}
+
+/* Then no poll without the lock begins any more. */
+static bool refuses(int cmd)
+{
+	enum riso_polls free = RISO_POLLS_FREE;
+
+	if (!riso_sys.membarrier(cmd))
+		return false;
+	__atomic_compare_exchange_n(&riso_polls, &free, RISO_POLLS_END, false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return true;
 }
 
 /* The thread ends. */
@@ -58,14 +81,15 @@ static void forget_poller(void *arg)
 	riso_unlock(&pollers.lock);
 }
 
-static void init_pollers(void)
+static void create_key(void)
 {
-	riso_poll_fence = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 	pollers.ready = !pthread_key_create(&pollers.key, forget_poller);
 }
 
 /**
  * riso_poller_add - the present thread will poll without a lock
+ *
+ * Who finds the list without it makes its CQ active before: pollers.lock orders that.
  *
  * Return: false if it cannot.
  */
@@ -73,8 +97,10 @@ bool riso_poller_add(void)
 {
 	struct riso_poller *p = &riso_poller;
 
-	pthread_once(&pollers.once, init_pollers);
-	if (!pollers.ready || pthread_setspecific(pollers.key, p))
+	pthread_once(&pollers.once, create_key);
+	if (!pollers.ready || refuses(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ||
+	    refuses(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
+	    pthread_setspecific(pollers.key, p))
 		return false;
 	riso_lock(&pollers.lock);
 	p->known = true;
@@ -93,11 +119,16 @@ void riso_pollers_wait(void)
 	struct riso_poller *p;
 	uint32_t turn;
 
-	/* Pairs with the fence of riso_poll_begin(). */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!riso_poll_fence)
-		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 	riso_lock(&pollers.lock);
+	/*
+	 * Pairs with the fence of riso_poll_begin(). It may be refused from some time on, as
+	 * by a filter for system calls.
+	 */
+	if (!LIST_EMPTY(&pollers.list) && riso_polls != RISO_POLLS_ENDED &&
+	    refuses(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+		usleep(STORE_US);
+		__atomic_store_n(&riso_polls, RISO_POLLS_ENDED, __ATOMIC_RELAXED);
+	}
 	LIST_FOREACH(p, &pollers.list, list) {
 		turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);
 		while (turn % 2 && __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn)
@@ -132,6 +163,6 @@ void riso_pollers_forked(void)
 	LIST_INIT(&pollers.list);
 	if (riso_poller.known)
 		LIST_INSERT_HEAD(&pollers.list, &riso_poller, list);
-	if (pollers.ready && !riso_poll_fence)
-		membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+	if (!LIST_EMPTY(&pollers.list))
+		refuses(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }

@@ -80,7 +80,7 @@ struct riso_real {
 extern struct riso_real riso_real;
 
 /**
- * struct riso_sys - what page.c asks of the system
+ * struct riso_sys - what is asked of the system
  */
 struct riso_sys {
 	int (*open)(const char *path, int flags, ...);
@@ -92,6 +92,7 @@ struct riso_sys {
 	uint64_t (*now)(void);
 	int (*create_thread)(pthread_t *thread, const pthread_attr_t *attr,
 			     void *(*fn)(void *arg), void *arg);
+	int (*membarrier)(int cmd);
 };
 
 extern struct riso_sys riso_sys;
@@ -577,9 +578,21 @@ struct riso_poller {
 
 extern __thread struct riso_poller riso_poller
 	__attribute__((tls_model("initial-exec")));
-/* Each poll needs a fence of its own; set before the first one. */
-extern bool riso_poll_fence;
+/**
+ * enum riso_polls - may a poll without a lock begin?
+ * @RISO_POLLS_FREE: it may
+ * @RISO_POLLS_END: not any more
+ * @RISO_POLLS_ENDED: and all threads know
+ */
+enum riso_polls {
+	RISO_POLLS_FREE,
+	RISO_POLLS_END,
+	RISO_POLLS_ENDED,
+};
 
+extern enum riso_polls riso_polls;
+
+int riso_membarrier(int cmd);
 bool riso_poller_add(void);
 void riso_pollers_wait(void);
 void riso_pollers_lock(void);
@@ -639,14 +652,12 @@ static inline bool riso_poll_begin(void)
 {
 	struct riso_poller *p = &riso_poller;
 
-	if (!p->known && !riso_poller_add())
+	if (__atomic_load_n(&riso_polls, __ATOMIC_RELAXED) != RISO_POLLS_FREE ||
+	    (!p->known && !riso_poller_add()))
 		return false;
 	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELAXED);
-	/* Pairs with the fence of riso_pollers_wait(). */
-	if (riso_poll_fence)
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	else
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	/* Pairs with the membarrier() of riso_pollers_wait(). */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }
 

@@ -123,6 +123,7 @@ static struct {
 	bool keeps_lock;	/* from start_poll to end_poll, as that of irdma */
 	bool deadlock;
 	int calls;
+	bool no_barrier;	/* membarrier() is refused */
 	uint32_t given;		/* SENDs of the queue pair that was torn down last */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -887,6 +888,11 @@ static int fake_create_thread(pthread_t *thread, const pthread_attr_t *attr,
 	fake.helper = fn;
 	fake.helps[fake.helpers++] = arg;
 	return 0;
+}
+
+static int fake_membarrier(int cmd)
+{
+	return fake.no_barrier ? -1 : riso_membarrier(cmd);
 }
 
 static uint64_t cost(uint64_t len)
@@ -2775,6 +2781,46 @@ static void unlocked_polls(void **state)
 	expect_unlocked_poll(p, c, true);
 }
 
+/* Polled with the lock, though nothing is governed there. */
+static void expect_locked_poll(struct prog *p)
+{
+	fake.calls = 0;
+	fake.at_call = count_locked;
+	expect_none(p);
+	fake.at_call = NULL;
+	assert_int_equal(fake.calls, 1);
+}
+
+static void *poll_locked(void *arg)
+{
+	expect_locked_poll(arg);
+	return NULL;
+}
+
+/* Where membarrier() is refused, to a new thread or from some time on, for ever. */
+static void barrier_refused(void **state)
+{
+	struct prog *p = *state;
+	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+	pthread_t thread;
+
+	choose(p, RISO_CLASS_LATENCY);
+	expect_unlocked_poll(p, c, true);
+	fake.no_barrier = true;
+	assert_int_equal(pthread_create(&thread, NULL, poll_locked, p), 0);
+	pthread_join(thread, NULL);
+	expect_locked_poll(p);
+	assert_false(c->active);
+	riso_polls = RISO_POLLS_FREE;
+	expect_unlocked_poll(p, c, true);
+	choose(p, RISO_CLASS_BANDWIDTH);
+	fake.no_barrier = false;
+	choose(p, RISO_CLASS_LATENCY);
+	assert_false(c->active);
+	expect_locked_poll(p);
+	riso_polls = RISO_POLLS_FREE;
+}
+
 /* What no rule allows is asked for again when the rules have changed. */
 static void wish_kept(void **state)
 {
@@ -4432,6 +4478,7 @@ static int fake_group_setup(void **state)
 		.close = fake_close,
 		.now = fake_clock,
 		.create_thread = fake_create_thread,
+		.membarrier = fake_membarrier,
 	};
 	local = calloc(1, LARGEST + 1);
 	remote = calloc(1, LARGEST + 1);
@@ -4507,6 +4554,7 @@ int main(int argc, char **argv)
 		TEST(never_stuck),
 		TEST(latency_passes),
 		TEST(unlocked_polls),
+		TEST(barrier_refused),
 		TEST_EMPTY(wish_kept),
 		TEST(class_by_poll),
 		TEST(class_by_helper),
