@@ -2781,6 +2781,24 @@ static void unlocked_polls(void **state)
 	expect_unlocked_poll(p, c, true);
 }
 
+/* Who has the last completion in hand has the lock: nobody polls past it without. */
+static void active_to_the_last(void **state)
+{
+	struct prog *p = *state;
+	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+	struct riso_soft e = {};
+
+	fake.k.mode = RISO_USER_OPEN;
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	choose(p, RISO_CLASS_LATENCY);
+	fake_run(p->qp, 1);
+	assert_int_equal(fake_poll_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1, &e.wc), 1);
+	assert_true(riso_comp_translate(&e));
+	assert_true(c->active);
+	riso_comp_update(c);
+	assert_false(c->active);
+}
+
 /* Polled with the lock, though nothing is governed there. */
 static void expect_locked_poll(struct prog *p)
 {
@@ -4554,6 +4572,7 @@ int main(int argc, char **argv)
 		TEST(never_stuck),
 		TEST(latency_passes),
 		TEST(unlocked_polls),
+		TEST(active_to_the_last),
 		TEST(barrier_refused),
 		TEST_EMPTY(wish_kept),
 		TEST(class_by_poll),
