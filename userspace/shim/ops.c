@@ -692,10 +692,10 @@ int riso_set_class(struct ibv_qp *qp, uint32_t class_id)
 	struct riso_flow *f = riso_map_find(&riso_flows, qp);
 	int err;
 
-	if (!f || f->alone)
+	if (!f)
 		return EOPNOTSUPP;
 	riso_lock(&riso_class_lock);
-	err = ask(f, class_id);
+	err = f->alone ? EOPNOTSUPP : ask(f, class_id);
 	if (!err)
 		f->class_wish = class_id;
 	riso_unlock(&riso_class_lock);
