@@ -26,19 +26,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <infiniband/verbs.h>
-#include <libmnl/libmnl.h>
-#include <linux/genetlink.h>
 #include <linux/rtnetlink.h>
 
 #include <linux/rdma_isolate.h>
 #include <linux/rdma_isolate_user.h>
+
+#include "genl.h"
 #include "kselftest.h"
+#include "verbs.h"
 
 enum {
 	/* Calls between two rounds of reading: about as long as one round takes */
 	CALLS = 200,
-	ANSWER_SIZE = 32768,
 	NOBODY = 65534,
 };
 
@@ -66,7 +65,7 @@ static enum part parts;
 static atomic_ulong rounds;
 static const char *device;
 static int file = -1;
-static uint16_t family;
+static unsigned int family;
 
 static void read_file(const char *name)
 {
@@ -78,74 +77,12 @@ static void read_file(const char *name)
 	close(fd);
 }
 
-static int take_family(const struct nlattr *attr, void *data)
-{
-	(void)data;
-	if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID)
-		family = mnl_attr_get_u16(attr);
-	return MNL_CB_OK;
-}
-
-static int read_family(const struct nlmsghdr *nlh, void *data)
-{
-	return mnl_attr_parse(nlh, sizeof(struct genlmsghdr), take_family, data);
-}
-
-static struct nlmsghdr *begin(char *buf, uint16_t type, uint8_t cmd, uint16_t flags)
-{
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct genlmsghdr *genl;
-
-	nlh->nlmsg_type = type;
-	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
-	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
-	genl->cmd = cmd;
-	genl->version = 1;
-	return nlh;
-}
-
-/* Send a request, and take all of the answer. */
-static void ask(struct mnl_socket *sock, const struct nlmsghdr *nlh, mnl_cb_t read_one)
-{
-	char buf[ANSWER_SIZE];
-	ssize_t got;
-
-	if (mnl_socket_sendto(sock, nlh, nlh->nlmsg_len) < 0)
-		err(1, "netlink");
-	do {
-		got = mnl_socket_recvfrom(sock, buf, sizeof(buf));
-		if (got < 0)
-			err(1, "netlink");
-	} while (mnl_cb_run(buf, got, 0, mnl_socket_get_portid(sock), read_one, NULL) >
-		 MNL_CB_STOP);
-}
-
-static struct mnl_socket *open_netlink(int protocol)
-{
-	struct mnl_socket *sock = mnl_socket_open(protocol);
-
-	if (!sock || mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID))
-		err(1, "netlink");
-	return sock;
-}
-
-static void find_family(void)
-{
-	struct mnl_socket *sock = open_netlink(NETLINK_GENERIC);
-	struct nlmsghdr *nlh;
-	char buf[256];
-
-	nlh = begin(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_ACK);
-	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, RDMA_ISOLATE_FAMILY_NAME);
-	ask(sock, nlh, read_family);
-	mnl_socket_close(sock);
-}
-
+/* What changes meanwhile ends a dump with an error. */
 static void dump_all(struct mnl_socket *sock, uint8_t cmd)
 {
 	char buf[256];
 
-	ask(sock, begin(buf, family, cmd, NLM_F_DUMP), NULL);
+	netlink_ask(sock, genl_begin(buf, family, cmd, NLM_F_DUMP), NULL, NULL);
 }
 
 static void call_wait(void)
@@ -188,7 +125,7 @@ static void dump_links(struct mnl_socket *sock)
 	nlh->nlmsg_type = RTM_GETLINK;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
-	ask(sock, nlh, NULL);
+	netlink_ask(sock, nlh, NULL, NULL);
 }
 
 static void ask_same(struct mnl_socket *sock)
@@ -214,7 +151,7 @@ static void ask_kernel(void)
 
 static void *ask_on(void *arg)
 {
-	struct mnl_socket *sock = open_netlink(parts & PART_SAME ? NETLINK_ROUTE :
+	struct mnl_socket *sock = netlink_open(parts & PART_SAME ? NETLINK_ROUTE :
 								  NETLINK_GENERIC);
 
 	(void)arg;
@@ -241,28 +178,11 @@ static void *ask_on(void *arg)
 static void attach(void)
 {
 	struct riso_ioc_attach a = { .version = RISO_USER_VERSION };
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = NULL;
-	struct ibv_qp_init_attr attr = {
-		.cap = {
-			.max_send_wr = 1, .max_recv_wr = 1,
-			.max_send_sge = 1, .max_recv_sge = 1,
-		},
-		.qp_type = IBV_QPT_RC,
-	};
-	struct ibv_qp *qp;
-	int i;
+	struct ibv_context *context = open_device(device);
+	struct ibv_qp *qp = make_qp(make_pd(context), make_cq(context, 1), 1);
 
-	for (i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), device))
-			context = ibv_open_device(list[i]);
-	if (!context)
-		errx(1, "no %s", device);
-	attr.send_cq = ibv_create_cq(context, 1, NULL, NULL, 0);
-	attr.recv_cq = attr.send_cq;
-	qp = ibv_create_qp(ibv_alloc_pd(context), &attr);
 	file = open(RISO_USER_FILE, O_RDWR);
-	if (!qp || file < 0)
+	if (file < 0)
 		err(1, "%s", device);
 	a.qpn = qp->qp_num;
 	snprintf(a.dev, sizeof(a.dev), "%s", device);
@@ -284,6 +204,7 @@ static void print_totals(void)
 
 int main(int argc, char **argv)
 {
+	struct mnl_socket *sock;
 	pthread_t thread;
 	sigset_t end;
 	size_t i;
@@ -299,8 +220,13 @@ int main(int argc, char **argv)
 		err(1, "nobody");
 	if (parts & PART_WAIT)
 		attach();
-	if (parts & PART_NETLINK)
-		find_family();
+	if (parts & PART_NETLINK) {
+		sock = netlink_open(NETLINK_GENERIC);
+		family = genl_family(sock, RDMA_ISOLATE_FAMILY_NAME);
+		mnl_socket_close(sock);
+		if (!family)
+			errx(1, "no module");
+	}
 	sigemptyset(&end);
 	sigaddset(&end, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &end, NULL);

@@ -12,42 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <infiniband/verbs.h>
-
-static struct ibv_context *open_device(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = NULL;
-	int i;
-
-	if (!list)
-		err(1, "devices");
-	for (i = 0; list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			context = ibv_open_device(list[i]);
-	ibv_free_device_list(list);
-	if (!context)
-		errx(1, "%s: cannot be opened", name);
-	return context;
-}
-
-static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = {
-			.max_send_wr = 1, .max_recv_wr = 1,
-			.max_send_sge = 1, .max_recv_sge = 1,
-		},
-		.qp_type = IBV_QPT_RC,
-	};
-	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
-
-	if (!qp)
-		err(1, "queue pair");
-	return qp;
-}
+#include "verbs.h"
 
 int main(int argc, char **argv)
 {
@@ -64,12 +29,12 @@ int main(int argc, char **argv)
 		errx(2, "%s: must be at least 1", argv[2]);
 	qp = calloc(count, sizeof(*qp));
 	context = open_device(argv[1]);
-	pd = ibv_alloc_pd(context);
-	cq = pd ? ibv_create_cq(context, 1, NULL, NULL, 0) : NULL;
-	if (!qp || !cq)
+	pd = make_pd(context);
+	cq = make_cq(context, 1);
+	if (!qp)
 		err(1, "%s", argv[1]);
 	for (i = 0; i < count; i++) {
-		qp[i] = make_qp(pd, cq);
+		qp[i] = make_qp(pd, cq, 1);
 		printf("%u\n", qp[i]->qp_num);
 	}
 	puts("ready");
@@ -79,6 +44,6 @@ int main(int argc, char **argv)
 	for (i = 0; ; i = (i + 1) % count) {
 		if (ibv_destroy_qp(qp[i]))
 			err(1, "destroy");
-		qp[i] = make_qp(pd, cq);
+		qp[i] = make_qp(pd, cq, 1);
 	}
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "shim_stress.h"
+#include "verbs.h"
 
 enum {
 	FILL = 0xa5,
@@ -133,20 +134,6 @@ static bool once_in(__u64 *rng, unsigned int n)
 	return !below(rng, n);
 }
 
-static int ipv4_gid(const struct end *e)
-{
-	static const __u8 prefix[12] = { [10] = 0xff, [11] = 0xff };
-	struct ibv_gid_entry entry;
-	int i;
-
-	for (i = 0; i < e->port.gid_tbl_len; i++)
-		if (!ibv_query_gid_ex(e->ctx, 1, i, &entry, 0) &&
-		    entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
-		    !memcmp(entry.gid.raw, prefix, sizeof(prefix)))
-			return i;
-	fail("no GID of an IPv4 address");
-}
-
 /* A domain of one thread, where the provider has them. */
 static void alloc_domain(struct end *e)
 {
@@ -162,21 +149,17 @@ static void alloc_domain(struct end *e)
 
 static void open_end(struct end *e, const char *name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_device_attr attr;
-	int i;
 
-	e->ctx = NULL;
-	for (i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			e->ctx = ibv_open_device(list[i]);
-	ibv_free_device_list(list);
-	if (!e->ctx || ibv_query_device(e->ctx, &attr) ||
+	e->ctx = open_device(name);
+	if (ibv_query_device(e->ctx, &attr) ||
 	    ibv_query_port(e->ctx, 1, &e->port))
 		fail("%s: %s", name, strerror(errno));
 	e->rd_atomic = attr.max_qp_rd_atom < attr.max_qp_init_rd_atom ?
 		       attr.max_qp_rd_atom : attr.max_qp_init_rd_atom;
-	e->gid_index = ipv4_gid(e);
+	e->gid_index = ipv4_gid(e->ctx, e->port.gid_tbl_len);
+	if (e->gid_index < 0)
+		fail("no GID of an IPv4 address");
 	e->pd = ibv_alloc_pd(e->ctx);
 	if (!e->pd || ibv_query_gid(e->ctx, 1, e->gid_index, &e->gid))
 		fail("%s: %s", name, strerror(errno));

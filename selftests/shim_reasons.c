@@ -10,49 +10,25 @@
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <infiniband/verbs.h>
+#include "verbs.h"
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
 
-static void open_device(const char *name)
+static void open_named(const char *name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	int i;
-
-	if (!list)
-		err(1, "devices");
-	for (i = 0; list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			context = ibv_open_device(list[i]);
-	pd = context ? ibv_alloc_pd(context) : NULL;
-	if (!pd)
-		err(1, "%s", name);
+	context = open_device(name);
+	pd = make_pd(context);
 }
 
-static void make_qp(int cqe, unsigned int sends, const char *reason)
+static void show_qp(int cqe, unsigned int sends, const char *reason)
 {
-	struct ibv_qp_init_attr attr = {
-		.cap = {
-			.max_send_wr = sends, .max_recv_wr = 1,
-			.max_send_sge = 1, .max_recv_sge = 1,
-		},
-		.qp_type = IBV_QPT_RC,
-	};
-	struct ibv_qp *qp;
+	struct ibv_qp *qp = make_qp(pd, make_cq(context, cqe), sends);
 
-	attr.send_cq = ibv_create_cq(context, cqe, NULL, NULL, 0);
-	attr.recv_cq = attr.send_cq;
-	if (!attr.send_cq)
-		err(1, "completion queue of %d", cqe);
-	qp = ibv_create_qp(pd, &attr);
-	if (!qp)
-		err(1, "queue pair");
 	printf("%u %s\n", qp->qp_num, reason);
 	fflush(stdout);
 }
@@ -68,8 +44,8 @@ static void make_processes(const char *name, int num)
 			err(1, "fork");
 		case 0:
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			open_device(name);
-			make_qp(1, 1, "any");
+			open_named(name);
+			show_qp(1, 1, "any");
 			pause();
 		}
 	}
@@ -84,12 +60,12 @@ int main(int argc, char **argv)
 	if (argc == 3) {
 		make_processes(argv[1], atoi(argv[2]));
 	} else {
-		open_device(argv[1]);
+		open_named(argv[1]);
 		if (ibv_query_device(context, &attr))
 			err(1, "device");
-		make_qp(1, 1, "none");
-		make_qp(attr.max_cqe, 1, "no-cq-room");
-		make_qp(1, 0, "shim-limit");
+		show_qp(1, 1, "none");
+		show_qp(attr.max_cqe, 1, "no-cq-room");
+		show_qp(1, 0, "shim-limit");
 	}
 	puts("ready");
 	fflush(stdout);

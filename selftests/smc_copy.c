@@ -10,8 +10,6 @@
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
-#include <libmnl/libmnl.h>
-#include <linux/genetlink.h>
 #include <linux/smc.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -20,6 +18,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "genl.h"
 
 #ifndef AF_SMC
 #define AF_SMC		43
@@ -48,68 +48,22 @@ static void write_all(int fd, const unsigned char *buf, size_t len)
 	}
 }
 
-/* The family's number, which its name has today. */
-static int store_id(const struct nlattr *attr, void *data)
-{
-	if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID)
-		*(unsigned int *)data = mnl_attr_get_u16(attr);
-	return MNL_CB_OK;
-}
-
-static int read_family(const struct nlmsghdr *nlh, void *data)
-{
-	return mnl_attr_parse(nlh, sizeof(struct genlmsghdr), store_id, data);
-}
-
-static struct nlmsghdr *new_message(char *buf, int type, int cmd)
-{
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct genlmsghdr *genl;
-
-	nlh->nlmsg_type = type;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
-	genl->cmd = cmd;
-	genl->version = 1;
-	return nlh;
-}
-
-static int ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
-{
-	char buf[8192];
-	int n;
-
-	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
-		return -1;
-	do {
-		n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
-		if (n > 0)
-			n = mnl_cb_run(buf, n, 0, 0, cb, data);
-	} while (n > 0);
-	return n;
-}
-
 /* SMC over routable RoCE is for hosts of one name alone. */
 static void name_enterprise(void)
 {
-	char eid[SMC_MAX_EID_LEN + 1], buf[8192];
-	unsigned int family = 0;
-	struct mnl_socket *nl;
+	struct mnl_socket *nl = netlink_open(NETLINK_GENERIC);
+	unsigned int family = genl_family(nl, SMC_GENL_FAMILY_NAME);
+	char eid[SMC_MAX_EID_LEN + 1], buf[256];
 	struct nlmsghdr *nlh;
 
-	nl = mnl_socket_open(NETLINK_GENERIC);
-	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0)
-		err(1, "netlink");
-	nlh = new_message(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
-	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, SMC_GENL_FAMILY_NAME);
-	if (ask(nl, nlh, read_family, &family) < 0 || !family)
+	if (!family)
 		err(4, "no SMC");
 	memset(eid, ' ', sizeof(eid));
 	memcpy(eid, "RISO.SELFTEST", 13);
 	eid[SMC_MAX_EID_LEN] = 0;
-	nlh = new_message(buf, family, SMC_NETLINK_ADD_UEID);
+	nlh = genl_begin(buf, family, SMC_NETLINK_ADD_UEID, NLM_F_ACK);
 	mnl_attr_put_strz(nlh, SMC_NLA_EID_TABLE_ENTRY, eid);
-	if (ask(nl, nlh, NULL, NULL) < 0 && errno != EEXIST)
+	if (netlink_ask(nl, nlh, NULL, NULL) < 0 && errno != EEXIST)
 		err(1, "the name of the enterprise");
 	mnl_socket_close(nl);
 }
