@@ -438,6 +438,12 @@ static __u32 draw_len(struct pair *p)
 	return once_in(&p->rng, 5) ? size : below(&p->rng, size + 1);
 }
 
+/*
+ * After a reset the first one is a READ. rxe keeps over a reset that it was taking the
+ * answer to a READ. Of 6.1 it then takes the first acknowledgment of a WRITE for an error,
+ * completes that with success and moves the queue pair to ERR (rxe_completer() warns of
+ * it, check_ack() is where). The answer to a READ ends that.
+ */
 static enum ibv_wr_opcode draw_opcode(struct pair *p)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
@@ -447,6 +453,8 @@ static enum ibv_wr_opcode draw_opcode(struct pair *p)
 		IBV_WR_ATOMIC_CMP_AND_SWP,
 	};
 
+	if (p->large && !p->posted)
+		return IBV_WR_RDMA_READ;
 	return opcodes[below(&p->rng, p->large ? 2 : sizeof(opcodes) / sizeof(*opcodes))];
 }
 
