@@ -11,7 +11,7 @@
  * since the completions of a send queue come in order. Tags outlive their QP: rxe
  * leaves the completions of a destroyed QP in the CQ, mlx5 takes them out. So the
  * slots of a destroyed QP wait on the CQ's list of zombies until the CQ has once
- * been polled empty.
+ * been polled empty, and a grace period longer.
  *
  * The reaper polls on behalf of a ULP that is busy with something else: a target
  * works on commands in the thread that polls, for up to a millisecond, and pacing
@@ -105,14 +105,21 @@ static void free_slots_rcu(struct rcu_head *head)
 	kfree(s);
 }
 
-static void free_slots(struct riso_slots *s)
+static void forget_slots_rcu(struct rcu_head *head)
 {
+	struct riso_slots *s = container_of(head, struct riso_slots, rcu);
 	unsigned long flags;
 
 	spin_lock_irqsave(&tag_lock, flags);
 	hash_del_rcu(&s->hash);
 	spin_unlock_irqrestore(&tag_lock, flags);
 	call_rcu(&s->rcu, free_slots_rcu);
+}
+
+/* Who polls around the hooks may have found a tag, and looks it up before he is done. */
+static void free_slots(struct riso_slots *s)
+{
+	call_rcu(&s->rcu, forget_slots_rcu);
 }
 
 /**

@@ -811,5 +811,7 @@ void riso_dev_exit(void)
 {
 	ib_unregister_client(&riso_client);
 	destroy_workqueue(riso_wq);
+	/* Tags are forgotten after one grace period, and freed after another. */
+	rcu_barrier();
 	rcu_barrier();
 }

@@ -111,6 +111,7 @@ CASES=(
 	"all behind a signal is refused|on_slow_wire adapter_case partial len=100 after=6"
 	"handlers of its own|on_slow_wire adapter_case partial len=100 after=5 cq=work"
 	"more than one batch|on_slow_wire adapter_case partial len=100 after=10"
+	"a completion outlives its queue pair|adapter_case stale len=100"
 	"what was accepted is given to the device before the end|ends"
 	"removing a device waits for no other|removes_another"
 )

@@ -38,6 +38,8 @@
 #define LAYER_SAVED	4096
 /* what SMC asks for, and more */
 #define LAYER_MAX_CQE	65536
+/* the longest that a poll is held up */
+#define LAYER_HELD_S	10
 
 static char *dev = "rxe0";
 module_param(dev, charp, 0444);
@@ -149,6 +151,29 @@ void riso_test_layer_refuse(int error, unsigned int num)
 	WRITE_ONCE(refuse, error);
 }
 EXPORT_SYMBOL_GPL(riso_test_layer_refuse);
+
+/* the CQ whose next poll is held up, and how far that poll has come */
+static const struct ib_cq *held_cq;
+static int held_polls;
+
+/**
+ * riso_test_layer_hold - hold one poll of a CQ up
+ * @cq: the CQ, or NULL to let the poll go on
+ *
+ * The poll looks until it finds something, and returns it when it may go on.
+ *
+ * Return: 0 before that poll, 1 while it looks, 2 when it has found something.
+ */
+int riso_test_layer_hold(const struct ib_cq *cq)
+{
+	if (READ_ONCE(held_cq) != cq) {
+		WRITE_ONCE(held_polls, 0);
+		/* Pairs with smp_load_acquire() in layer_poll_cq(). */
+		smp_store_release(&held_cq, cq);
+	}
+	return READ_ONCE(held_polls);
+}
+EXPORT_SYMBOL_GPL(riso_test_layer_hold);
 
 static int get_seen(char *buf, const struct kernel_param *kp)
 {
@@ -294,6 +319,22 @@ static int layer_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 	return READ_ONCE(stall) ? 0 : ret;
 }
 
+static int hold_poll(struct ib_cq *cq, int num, struct ib_wc *wc)
+{
+	/* A CPU that does not come back would be taken for dead. */
+	unsigned long end = jiffies + LAYER_HELD_S * HZ;
+	int n = 0;
+
+	while (READ_ONCE(held_cq) == cq && time_before(jiffies, end)) {
+		if (!n)
+			n = orig.poll_cq(cq, num, wc);
+		if (n)
+			WRITE_ONCE(held_polls, 2);
+		cpu_relax();
+	}
+	return n;
+}
+
 static int layer_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 {
 	struct layer_cq *lc;
@@ -303,6 +344,9 @@ static int layer_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 
 	if (cq->uobject)
 		return orig.poll_cq(cq, num, wc);
+	/* Pairs with smp_store_release() in riso_test_layer_hold(). */
+	if (smp_load_acquire(&held_cq) == cq && !cmpxchg(&held_polls, 0, 1))
+		return hold_poll(cq, num, wc);
 	rcu_read_lock();
 	lc = find_cq(cq);
 	if (!lc) {

@@ -7,6 +7,8 @@
 
 #include <linux/types.h>
 
+struct ib_cq;
+
 /**
  * struct riso_test_seen - what the provider was given by kernel RC queue pairs
  * @posts: calls of post_send
@@ -27,5 +29,6 @@ struct riso_test_seen {
 
 void riso_test_layer_read(struct riso_test_seen *seen);
 void riso_test_layer_refuse(int error, unsigned int num);
+int riso_test_layer_hold(const struct ib_cq *cq);
 
 #endif /* RISO_TEST_LAYER_H */

@@ -65,6 +65,7 @@
 #define RT_ENDING	40
 #define RT_CM_PORT	7471
 #define RT_CM_MS	10000
+#define RT_HELD_MS	5000
 
 #define RT_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_ATOMIC)
@@ -3360,6 +3361,114 @@ free_cq:
 	return err;
 }
 
+static int rt_layer_hold(struct rt_ctx *ctx, const struct ib_cq *cq)
+{
+	int (*hold)(const struct ib_cq *cq) = symbol_get(riso_test_layer_hold);
+	int ret;
+
+	if (!hold) {
+		rt_fail(ctx, "riso_test_layer is not loaded");
+		return -ENOENT;
+	}
+	ret = hold(cq);
+	symbol_put(riso_test_layer_hold);
+	return ret;
+}
+
+/* Waits until the poll that is held up has come so far. */
+static int rt_wait_held(struct rt_ctx *ctx, const struct ib_cq *cq, int far)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(RT_HELD_MS);
+	int come;
+
+	while ((come = rt_layer_hold(ctx, cq)) < far && time_before(jiffies, end))
+		usleep_range(1000, 2000);
+	if (come >= far)
+		return 0;
+	rt_fail(ctx, "the poll that is held up has come as far as %d", come);
+	return -ETIMEDOUT;
+}
+
+struct rt_poller {
+	struct work_struct work;
+	struct ib_cq *cq;
+	struct ib_cqe cqe;
+	struct ib_wc wc;
+	int found;
+};
+
+static void rt_poll_once(struct work_struct *work)
+{
+	struct rt_poller *p = container_of(work, struct rt_poller, work);
+
+	p->found = ib_poll_cq(p->cq, 1, &p->wc);
+}
+
+/* A governed queue pair comes, fails and goes, and the CQ is polled empty. */
+static int rt_fail_one(struct rt_ctx *ctx, struct rt_poller *p)
+{
+	const struct ib_send_wr *bad;
+	struct rt_qp qp = {};
+	struct ib_sge sge = {
+		.addr = ctx->a.src.dma + RT_BASE,
+		.length = ctx->arg.len,
+		.lkey = ctx->a.pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.wr_cqe = &p->cqe,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+	struct ib_wc wc;
+	int err;
+
+	err = rt_open_ending(ctx, &qp, p->cq);
+	if (err)
+		return err;
+	/* in error before: nothing goes over the wire */
+	err = rt_modify(ctx, &qp, IB_QPS_ERR) ? : ib_post_send(qp.qp, &wr, &bad) ? :
+	      rt_wait_held(ctx, p->cq, 2);
+	ib_destroy_qp(qp.qp);
+	while (ib_poll_cq(p->cq, 1, &wc) > 0)
+		rt_fail(ctx, "there was one more completion");
+	return err;
+}
+
+/*
+ * All this happens while somebody polls a CQ that nobody governed when he began. What he
+ * has found meanwhile is still the completion that was asked for.
+ */
+static int rt_case_stale(struct rt_ctx *ctx)
+{
+	struct ib_cq_init_attr attr = { .cqe = 4 * RT_ENDING };
+	struct rt_poller p = {};
+	int err;
+
+	ctx->verify = RT_VERIFY_NONE;
+	err = rt_connect(ctx);
+	if (err)
+		return err;
+	p.cq = ib_create_cq(ctx->a.dev, NULL, rt_cq_event, NULL, &attr);
+	if (IS_ERR(p.cq))
+		return PTR_ERR(p.cq);
+	INIT_WORK_ONSTACK(&p.work, rt_poll_once);
+	rt_layer_hold(ctx, p.cq);
+	queue_work(system_unbound_wq, &p.work);
+	err = rt_wait_held(ctx, p.cq, 1) ? : rt_fail_one(ctx, &p);
+	/* longer than a grace period that waits for nobody */
+	msleep(RT_ON_THE_WIRE_MS);
+	rt_layer_hold(ctx, NULL);
+	flush_work(&p.work);
+	destroy_work_on_stack(&p.work);
+	if (!err && (p.found != 1 || p.wc.wr_cqe != &p.cqe))
+		rt_fail(ctx, "%d completions were found, not the one that was asked for",
+			p.found);
+	ib_destroy_cq(p.cq);
+	return err;
+}
+
 static const struct rt_case rt_cases[] = {
 	{ "size", rt_case_size, "messages of one size" },
 	{ "sge", rt_case_sge, "1 to max SGEs of odd lengths" },
@@ -3396,6 +3505,7 @@ static const struct rt_case rt_cases[] = {
 	{ "unknown", rt_case_unknown, "an operation of the device's own" },
 	{ "end", rt_case_end, "SENDs wait when their QP ends" },
 	{ "partial", rt_case_partial, "a chain of which a part is refused" },
+	{ "stale", rt_case_stale, "a completion outlives its QP in a poll" },
 };
 
 /* The idle pair of another owner, which a rule can make a latency flow. */
