@@ -4,11 +4,12 @@
 # can be made, and these variables:
 #
 #   KVER=	kernel to build for: a full release, the start of one (6.1, 6.12:
-#		the newest headers of that series), or "debug"; by default the
+#		the newest headers of that series), "debug" or "kcsan"; by default the
 #		running kernel where its headers are installed, else the kernel
 #		of the newest headers
 #   KDIR=	the kernel's build directory, where it is in no usual place
-#   DEBUG=1	the same as KVER=debug
+#   DEBUG=1	the same as KVER=debug: a kernel with KASAN, lockdep and kmemleak
+#   DEBUG=kcsan	the same as KVER=kcsan: a kernel that looks for data races of ours
 #   T=		the one test to run
 #   DESTDIR=, PREFIX=	where to install
 #   DKMS=	the program of install-dkms and uninstall, with its options
@@ -31,7 +32,7 @@ PARTS := $(patsubst %/Makefile,%,$(wildcard tools/*/Makefile)) userspace/shim us
 CHECK_KVER := 6.12 6.1
 
 ifneq ($(DEBUG),)
-override KVER := debug
+override KVER := $(if $(filter kcsan,$(DEBUG)),kcsan,debug)
 endif
 ifneq ($(KVER),)
 CHECK_KVER := $(KVER)
@@ -98,7 +99,7 @@ selftests: module parts
 setup-%:
 	@tools/setup-debian.sh $*
 
-check: check-unit $(if $(filter debug,$(CHECK_KVER)),setup-debug,setup-vm) ## every test, in virtual machines; T=NAME one of them
+check: check-unit setup-$(or $(filter debug kcsan,$(CHECK_KVER)),vm) ## every test, in virtual machines; T=NAME one of them
 	@for k in $(CHECK_KVER); do $(MAKE) -s KVER=$$k selftests || exit; done
 	@selftests/vm/run.sh $(CHECK_KVER:%=-k %) $(if $(T),-t '$(T)')
 

@@ -7,18 +7,27 @@
 #   kernel.sh image KVER   the image to boot in a virtual machine
 # KVER is a full release, or the start of one (6.1, 6.12: the newest kernel
 # headers of that series), or "newest" for the newest headers of all, or
-# "debug" for the kernel that "setup-debian.sh debug" builds. RISO_SOURCES is where
-# headers are, /usr/src.
+# "debug" or "kcsan" for the kernel that "setup-debian.sh debug" or "kcsan" builds.
+# RISO_SOURCES is where headers are, /usr/src.
 set -eu
 
 cache=${RISO_CACHE:-/var/cache/rdma_isolate}
-debug_tree=$cache/src/linux-source-6.12
 sources=${RISO_SOURCES:-/usr/src}
 
 die()
 {
 	echo "kernel.sh: $*" >&2
 	exit 1
+}
+
+# Where a kernel with checks is built
+checked_tree()
+{
+	case $1 in
+	debug)	echo "$cache/src/linux-source-6.12" ;;
+	kcsan)	echo "$cache/src/linux-source-6.12-kcsan" ;;
+	*)	return 1 ;;
+	esac
 }
 
 # Debian's headers of other flavours (-cloud-amd64, -rt-amd64) are left aside:
@@ -44,9 +53,9 @@ release()
 	local rel=
 
 	case $1 in
-	debug)
-		rel=$(cat "$debug_tree/include/config/kernel.release" \
-		      2>/dev/null) || die "no debug kernel: run tools/setup-debian.sh debug"
+	debug|kcsan)
+		rel=$(cat "$(checked_tree "$1")/include/config/kernel.release" \
+		      2>/dev/null) || die "no $1 kernel: run tools/setup-debian.sh $1"
 		;;
 	*-*)
 		rel=$1
@@ -70,10 +79,7 @@ headers()
 {
 	local rel dir
 
-	if [ "$1" = debug ]; then
-		echo "$debug_tree"
-		return
-	fi
+	! checked_tree "$1" || return 0
 	rel=$(release "$1")
 	for dir in "$sources/linux-headers-$rel" "/lib/modules/$rel/build"; do
 		if [ -e "$dir/Makefile" ]; then

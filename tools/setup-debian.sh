@@ -5,7 +5,9 @@
 #   setup-debian.sh build   compilers, libraries and kernel headers
 #   setup-debian.sh style   also checkpatch.pl and sparse
 #   setup-debian.sh vm      also what boots and runs the tests (the default)
-#   setup-debian.sh debug   also the debug kernel (about 11 minutes on 2 cores)
+#   setup-debian.sh debug   also the kernel with KASAN, lockdep and kmemleak (about 11
+#                           minutes on 2 cores)
+#   setup-debian.sh kcsan   as vm, and the kernel with KCSAN
 # What is there already is left alone, so that a second run costs nothing.
 # Everything that is no Debian package goes to $RISO_CACHE.
 set -eu
@@ -172,26 +174,33 @@ unpack_ksrc()
 	touch "$cache/ksrc/.complete"
 }
 
-build_debug_kernel()
+# build_kernel DIR CONFIG [VARIABLE=VALUE]...: of the files that CONFIG names; the
+# variables are for make
+build_kernel()
 {
-	local src=$cache/src/linux-source-6.12 rel mod dir
-	local config=$top/selftests/debug-kernel.config
+	local src=$cache/src/$1 config=$2 tmp rel mod dir
+	shift 2
 
-	if ! cmp -s "$config" "$src/.riso-config"; then
-		say "building the debug kernel, about 11 minutes on 2 cores"
-		mkdir -p "$cache/src"
+	tmp=$(mktemp)
+	# shellcheck disable=SC2086 # a list of words
+	(cd "$top/selftests" && cat $config) >"$tmp"
+	if ! cmp -s "$tmp" "$src/.riso-config"; then
+		say "building a kernel with checks, about 11 minutes on 2 cores"
+		mkdir -p "$src"
 		[ -e "$src/Makefile" ] ||
-			tar -C "$cache/src" -xf /usr/src/linux-source-6.12.tar.xz
+			tar -C "$src" --strip-components=1 \
+				-xf /usr/src/linux-source-6.12.tar.xz
 		make -s -C "$src" tinyconfig
-		cat "$config" >>"$src/.config"
+		cat "$tmp" >>"$src/.config"
 		make -s -C "$src" olddefconfig
-		make -s -C "$src" -j"$(nproc)" bzImage modules \
-			>"$cache/debug-kernel.log" 2>&1 || {
-			tail -n 20 "$cache/debug-kernel.log" >&2
+		make -s -C "$src" -j"$(nproc)" "$@" bzImage modules \
+			>"$src.log" 2>&1 || {
+			tail -n 20 "$src.log" >&2
 			exit 1
 		}
-		cp "$config" "$src/.riso-config"
+		cp "$tmp" "$src/.riso-config"
 	fi
+	rm "$tmp"
 	rel=$(cat "$src/include/config/kernel.release")
 	dir=$cache/kernels/$rel
 	mod=$dir/lib/modules/$rel/modules.dep.bin
@@ -204,8 +213,8 @@ build_debug_kernel()
 }
 
 case $want in
-build|style|vm|debug) ;;
-*)	echo "usage: setup-debian.sh [build|style|vm|debug]" >&2
+build|style|vm|debug|kcsan) ;;
+*)	echo "usage: setup-debian.sh [build|style|vm|debug|kcsan]" >&2
 	exit 2
 	;;
 esac
@@ -213,8 +222,8 @@ esac
 # shellcheck disable=SC2086 # lists of words
 install_packages $build_packages \
 	$([ "$want" = build ] || echo $style_packages) \
-	$(case $want in vm|debug) echo $vm_packages ;; esac) \
-	$([ "$want" != debug ] || echo $debug_packages)
+	$(case $want in vm|debug|kcsan) echo $vm_packages ;; esac) \
+	$(case $want in debug|kcsan) echo $debug_packages ;; esac)
 [ "$want" = build ] && exit
 
 mkdir -p "$cache"
@@ -226,4 +235,9 @@ for s in $series; do
 done
 make_venv
 fetch_qemu
-[ "$want" = vm ] || build_debug_kernel
+case $want in
+debug)	build_kernel linux-source-6.12 debug-kernel.config ;;
+# Without the compiler's flags: only modules that are built later are looked at.
+kcsan)	build_kernel linux-source-6.12-kcsan \
+		"debug-kernel.config kcsan-kernel.config" CFLAGS_KCSAN= ;;
+esac
