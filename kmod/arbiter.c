@@ -1045,7 +1045,7 @@ int riso_arb_join(struct riso_user *u)
 		return -ENODEV;
 	if (u->group->user)
 		return -EBUSY;
-	rd->num_users++;
+	WRITE_ONCE(rd->num_users, rd->num_users + 1);
 	u->group->user = u;
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		u->group->dir[dir].slice_ns = now;
@@ -1073,7 +1073,7 @@ void riso_arb_leave(struct riso_user *u)
 		return;
 	WRITE_ONCE(u->gone, true);
 	WRITE_ONCE(u->modes, u->modes + 1);
-	u->rd->num_users--;
+	WRITE_ONCE(u->rd->num_users, u->rd->num_users - 1);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		if (u->rd->running)
 			read_user(u, dir, now);

@@ -142,6 +142,7 @@ static void update_flows(struct riso_dev *rd)
 /* To another state, with all flows; control held. */
 static void enter(struct riso_dev *rd, enum riso_state state)
 {
+	lockdep_assert_held(&rd->control);
 	set_state(rd, state);
 	update_flows(rd);
 	riso_observe_update(rd);
@@ -335,6 +336,7 @@ static int start(struct riso_dev *rd, enum riso_state state,
 {
 	int err;
 
+	lockdep_assert_held(&rd->control);
 	err = check_capable(rd, extack);
 	if (err)
 		return err;
@@ -351,6 +353,7 @@ static int start(struct riso_dev *rd, enum riso_state state,
 /* Back to idle, as soon as nothing is held or out; control held. */
 static void stop(struct riso_dev *rd)
 {
+	lockdep_assert_held(&rd->control);
 	enter(rd, RISO_STATE_DRAINING);
 	mod_delayed_work(riso_wq, &rd->drain, 0);
 }
@@ -360,6 +363,7 @@ static int set_mode(struct riso_dev *rd, enum riso_state mode,
 {
 	int err = 0;
 
+	lockdep_assert_held(&rd->control);
 	if (rd->state == mode)
 		return 0;
 	if (rd->removing) {
@@ -485,6 +489,7 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 	struct riso_steer was;
 	bool refresh;
 
+	lockdep_assert_held(&rd->control);
 	spin_lock_irq(&rd->lock);
 	write_seqcount_begin(&rd->cfg_seq);
 	was = rd->steer;

@@ -90,16 +90,18 @@ static enum riso_tenant_kind sharing(const struct riso_dev *rd, const struct ris
 				     u64 *key)
 {
 	const struct riso_place_owner *owner = &g->who.owner;
+	/* data_race(): whoever changes it goes through all groups after. */
+	enum riso_share_by share = data_race(rd->own.share);
 
-	if (!g->who.pid || rd->own.share == RISO_SHARE_PROCESS) {
+	if (!g->who.pid || share == RISO_SHARE_PROCESS) {
 		*key = g->id;
 		return RISO_TENANT_GROUP;
 	}
-	if (rd->own.share == RISO_SHARE_CGROUP && owner->container) {
+	if (share == RISO_SHARE_CGROUP && owner->container) {
 		*key = owner->container;
 		return RISO_TENANT_CONTAINER;
 	}
-	if (rd->own.share == RISO_SHARE_CGROUP && !owner->uid) {
+	if (share == RISO_SHARE_CGROUP && !owner->uid) {
 		*key = owner->cgroup;
 		return RISO_TENANT_CGROUP;
 	}
@@ -159,6 +161,7 @@ void riso_flow_share_all(struct riso_dev *rd)
 	struct riso_group *g;
 	unsigned long id;
 
+	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->groups, id, g) {
 		t = get_tenant(rd, g);
 		if (!t)
@@ -289,11 +292,15 @@ static bool wanted(const struct riso_flow *f)
 /* The agent's own: what measures shall not be measured. */
 static bool is_reference(const struct riso_flow *f)
 {
-	return f->who.pid && f->who.pid == f->rd->steer.pid;
+	/* data_race(): whoever changes it goes through all flows after. */
+	return f->who.pid && f->who.pid == data_race(f->rd->steer.pid);
 }
 
 static enum riso_reason reason(const struct riso_flow *f)
 {
+	/* Whoever changes it goes through all flows after. */
+	enum riso_state state = READ_ONCE(f->rd->state);
+
 	if (is_reference(f))
 		return RISO_REASON_REFERENCE;
 	if (f->report != RISO_REASON_NONE && !f->shim)
@@ -306,9 +313,9 @@ static enum riso_reason reason(const struct riso_flow *f)
 		return RISO_REASON_ULP_NOT_LISTED;
 	if (!f->cq_room && !f->shim)
 		return RISO_REASON_NO_CQ_ROOM;
-	if (f->rd->state == RISO_STATE_OBSERVE)
+	if (state == RISO_STATE_OBSERVE)
 		return RISO_REASON_OBSERVE_ONLY;
-	if (f->rd->state != RISO_STATE_ENFORCE)
+	if (state != RISO_STATE_ENFORCE)
 		return RISO_REASON_DISABLED;
 	if (f->no_memory)
 		return RISO_REASON_MEMORY;
@@ -358,6 +365,7 @@ static void tally(struct riso_flow *f, bool gone)
 {
 	bool counts = f->class == RISO_CLASS_LATENCY ? f->counted : f->shim || f->q.recs;
 
+	lockdep_assert_held(&f->rd->mutex);
 	if (f->tallied)
 		--*f->tallied;
 	f->tallied = counts && !gone && f->group ? &f->group->tally[f->class] : NULL;
@@ -588,6 +596,7 @@ static void update(struct riso_flow *f)
 	enum riso_class was;
 	bool could;
 
+	lockdep_assert_held(&rd->mutex);
 	if (rd->buried)
 		return;
 	was = f->class;
@@ -644,6 +653,7 @@ void riso_flow_update_all(struct riso_dev *rd)
 	struct riso_flow *f;
 	unsigned long qpn;
 
+	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->qpns, qpn, f)
 		update(f);
 }
@@ -779,11 +789,12 @@ void riso_flow_resume(struct riso_flow *f)
 	riso_arb_run(rd);
 }
 
-/* RESET completes nothing: forget what is held and what is out; paused. */
+/* RESET completes nothing: forget what is held and what is out; paused, mutex held. */
 static void reset(struct riso_flow *f)
 {
 	struct riso_dev *rd = f->rd;
 
+	lockdep_assert_held(&rd->mutex);
 	cancel_delayed_work_sync(&f->refuse);
 	tell_error(f);
 	f->told_error = IB_WC_SUCCESS;
@@ -818,6 +829,7 @@ static void reset(struct riso_flow *f)
 /* Its process is given grants while it has such a flow; mutex held. */
 static void count_sender(struct riso_flow *f, bool sends)
 {
+	lockdep_assert_held(&f->rd->mutex);
 	if (f->sends == sends)
 		return;
 	f->sends = sends;
@@ -967,6 +979,7 @@ static struct riso_flow *find_owned(struct riso_dev *rd, u32 qpn)
 {
 	struct riso_flow *f = rd->buried ? NULL : xa_load(&rd->qpns, qpn);
 
+	lockdep_assert_held(&rd->mutex);
 	if (!f || f->unfit != RISO_REASON_USER_QP || f->tgid != task_tgid(current))
 		return NULL;
 	return f;
@@ -1138,6 +1151,7 @@ void riso_flow_group_put(struct riso_user *u)
  */
 void riso_flow_surrender(struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->lock);
 	f->unfit = RISO_REASON_UNKNOWN_OPCODE;
 	f->cq->uses -= f->cq_uses;
 	f->cq_uses = 0;
@@ -1156,6 +1170,7 @@ void riso_flow_surrender(struct riso_flow *f)
  */
 void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status)
 {
+	lockdep_assert_held(&f->rd->lock);
 	if (f->error != IB_WC_SUCCESS || status == IB_WC_WR_FLUSH_ERR)
 		return;
 	WRITE_ONCE(f->error, status);
@@ -1175,6 +1190,7 @@ void riso_flow_tell_all(struct riso_dev *rd)
 	struct riso_flow *f;
 	unsigned long qpn;
 
+	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->qpns, qpn, f) {
 		tell_news(f);
 		tell_error(f);
@@ -1211,6 +1227,7 @@ u32 riso_flow_settle_all(struct riso_dev *rd)
 	struct riso_flow *f;
 	u32 draining = 0;
 
+	lockdep_assert_held(&rd->mutex);
 	spin_lock_irq(&rd->lock);
 	list_for_each_entry(f, &rd->managed, managed) {
 		if (f->mode == RISO_FLOW_PASS ||
@@ -1238,6 +1255,7 @@ void riso_flow_bare_all(struct riso_dev *rd)
 	struct riso_flow *f;
 	unsigned long qpn;
 
+	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->qpns, qpn, f) {
 		make_bare(f);
 		riso_comp_free(f);
@@ -1256,6 +1274,7 @@ void riso_flow_release_all(struct riso_dev *rd)
 	struct riso_flow *f;
 	unsigned long qpn;
 
+	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->qpns, qpn, f)
 		riso_comp_release(f);
 }
@@ -1271,6 +1290,7 @@ void riso_flow_forget_all(struct riso_dev *rd)
 	struct riso_flow *f;
 	unsigned long qpn;
 
+	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->qpns, qpn, f) {
 		xa_erase(&rd->qpns, qpn);
 		hash_del_rcu(&f->hash);

@@ -42,7 +42,7 @@ enum {
 static void blame(struct riso_user *u, enum riso_fault fault)
 {
 	u->group->fault = fault;
-	u->group->faults |= BIT(fault);
+	WRITE_ONCE(u->group->faults, u->group->faults | BIT(fault));
 }
 
 /* Bytes of grants that are good and not taken; *@num is how many, of *@untaken. */
@@ -91,6 +91,7 @@ void riso_grant_forget(struct riso_user *u)
 {
 	int dir;
 
+	lockdep_assert_held(&u->rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		const struct riso_udir *page = &u->upage->dir[dir];
 		struct riso_share *ud = &u->dir[dir];
@@ -155,6 +156,7 @@ u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
 	u64 want, out, granted;
 	u32 taken, num, untaken;
 
+	lockdep_assert_held(&u->rd->lock);
 	/*
 	 * All that follows is read the other way round than it is written: what was taken
 	 * or posted before is seen, too.
@@ -235,16 +237,19 @@ void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
 {
 	struct riso_share *ud = &u->dir[dir];
 	struct riso_kdir *page = &u->kpage->dir[dir];
-	u32 seq = ++ud->seq ?: ++ud->seq;
+	u32 seq = ud->seq + 1 ?: 1;
 	struct riso_grant *g = &ud->grant[seq % ARRAY_SIZE(ud->grant)];
 	struct riso_grant *to;
 
+	lockdep_assert_held(&u->rd->lock);
 	age_grants(ud, u->rd->lately_ns, now);
 	ud->called = false;
 	ud->lately += bytes;
 	ud->out += bytes;
 	ud->due = min(ud->want, bytes);
-	if (++ud->unused == RISO_UNUSED_STOP)
+	WRITE_ONCE(ud->seq, seq);
+	WRITE_ONCE(ud->unused, ud->unused + 1);
+	if (ud->unused == RISO_UNUSED_STOP)
 		not_after = now + RISO_STANDING_NS;
 	g->bytes = bytes;
 	g->not_after = not_after;
@@ -267,6 +272,7 @@ void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
  */
 void riso_grant_classes(struct riso_user *u)
 {
+	lockdep_assert_held(&u->rd->lock);
 	WRITE_ONCE(u->kpage->classes, ++u->classes);
 }
 
@@ -280,6 +286,7 @@ void riso_grant_pace(struct riso_user *u, const struct riso_pacing *p)
 	struct riso_kpage *page = u->kpage;
 	int dir;
 
+	lockdep_assert_held(&u->rd->lock);
 	WRITE_ONCE(page->op_bytes, p->op_bytes);
 	WRITE_ONCE(page->slice_ns, p->slice_ns);
 	WRITE_ONCE(page->sparse, p->sparse);

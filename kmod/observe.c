@@ -235,9 +235,11 @@ static void fold(struct riso_flow *f)
 void riso_observe_flow(struct riso_flow *f)
 {
 	bool observing = READ_ONCE(f->rd->state) == RISO_STATE_OBSERVE;
-	bool timing = observing && READ_ONCE(f->rd->cfg.histogram);
+	/* data_race(): whoever changes it goes through all flows after. */
+	bool timing = observing && data_race(f->rd->cfg.histogram);
 	struct riso_watch *w;
 
+	lockdep_assert_held(&f->rd->mutex);
 	/* Programs do not come by. */
 	if (f->who.pid)
 		return;
@@ -270,6 +272,7 @@ void riso_observe_update(struct riso_dev *rd)
 	struct riso_flow *f;
 	unsigned long qpn;
 
+	lockdep_assert_held(&rd->control);
 	if ((rd->observing && !observing) || (rd->timing && !timing)) {
 		WRITE_ONCE(rd->observing, observing);
 		WRITE_ONCE(rd->timing, timing);

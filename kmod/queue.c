@@ -364,7 +364,7 @@ int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 		if (is_told(w->opcode))
 			q->told_end = q->tail;
 		f->queued++;
-		f->rd->held++;
+		WRITE_ONCE(f->rd->held, f->rd->held + 1);
 		riso_pressure_hold(&f->group->pressure, 1);
 		f->rd->stats[RISO_STAT_WR_QUEUED]++;
 		trace_wr_queue(f, w->wr_id, w->opcode, rec->len,
@@ -494,10 +494,11 @@ static void pop_head(struct riso_flow *f)
 {
 	struct riso_queue *q = &f->q;
 
+	lockdep_assert_held(&f->rd->lock);
 	q->head++;
 	q->seq++;
 	memset(&q->cur, 0, sizeof(q->cur));
-	f->rd->held--;
+	WRITE_ONCE(f->rd->held, f->rd->held - 1);
 	riso_pressure_release(&f->group->pressure, 1);
 }
 
