@@ -329,8 +329,7 @@ static bool has_news(const struct riso_user *u, const struct riso_ioc_wait *w,
 /* One more look at a page of this user: takes it off what the user may have. */
 static bool may_ask(struct riso_user *u)
 {
-	return riso_dev_may(u->rd, u->rd->asked_ns, u->owner.uid, RISO_ASK_NS,
-			    RISO_ASK_BURST);
+	return riso_rate_take(&u->rd->asked, u->owner.uid, RISO_ASK_NS, RISO_ASK_BURST);
 }
 
 /* Neither lock nor turn is taken for whoever calls without a reason, or too often. */

@@ -21,10 +21,8 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/completion.h>
-#include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/netlink.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
@@ -308,20 +306,6 @@ static void drain_work(struct work_struct *work)
 	}
 	if (!settled)
 		riso_dev_settle(rd);
-}
-
-bool riso_dev_may(struct riso_dev *rd, atomic64_t *used_ns, uid_t uid, s64 each_ns,
-		  u32 burst)
-{
-	atomic64_t *slot = &used_ns[hash_32(uid ^ rd->user_seed, RISO_USER_BITS)];
-	s64 used = atomic64_read(slot);
-	s64 now = ktime_get_ns();
-
-	do {
-		if (used > now + burst * each_ns)
-			return false;
-	} while (!atomic64_try_cmpxchg(slot, &used, max(used, now) + each_ns));
-	return true;
 }
 
 void riso_dev_settle(struct riso_dev *rd)
@@ -689,7 +673,8 @@ static int add_one(struct ib_device *ibdev)
 	xa_init(&rd->qpns);
 	xa_init(&rd->groups);
 	riso_place_init(&rd->places);
-	rd->user_seed = get_random_u32();
+	riso_rate_init(&rd->asked);
+	riso_rate_init(&rd->told);
 	INIT_DELAYED_WORK(&rd->drain, drain_work);
 	INIT_DELAYED_WORK(&rd->lease, lease_expired);
 	init_completion(&rd->drained);

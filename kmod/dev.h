@@ -24,6 +24,7 @@
 #include "arbiter.h"
 #include "observe.h"
 #include "place.h"
+#include "rate.h"
 #include "stats.h"
 
 struct netlink_ext_ack;
@@ -35,7 +36,6 @@ enum {
 	RISO_CQ_HASH_BITS = 8,
 	RISO_OPS = sizeof(struct ib_device_ops) / sizeof(void *),
 	RISO_GROUP_HASH_BITS = 8,
-	RISO_USER_BITS = 8,
 };
 
 /**
@@ -170,9 +170,8 @@ struct riso_change {
  * @tenants: by what makes them one, under @mutex
  * @last_group: id given last, under @mutex
  * @places: of processes, under @mutex
- * @asked_ns: up to when looks at pages are used up, by a hash of the user; without a lock
- * @told_ns: the same of events
- * @user_seed: makes it chance whom a user has these in common with
+ * @asked: how often users asked for a look at their page; without a lock
+ * @told: how often listeners were told of what a user changed; without a lock
  * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
  * @drained: when it has
@@ -249,9 +248,8 @@ struct riso_dev {
 	DECLARE_HASHTABLE(tenants, RISO_GROUP_HASH_BITS);
 	u32 last_group;
 	struct riso_places places;
-	atomic64_t asked_ns[1 << RISO_USER_BITS];
-	atomic64_t told_ns[1 << RISO_USER_BITS];
-	u32 user_seed;
+	struct riso_rate asked;
+	struct riso_rate told;
 	struct delayed_work lease;
 	struct delayed_work drain;
 	struct completion drained;
@@ -431,20 +429,6 @@ void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget);
  * Context: process.
  */
 void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info);
-
-/**
- * riso_dev_may - may the processes of a user do something once more?
- * @rd: the device
- * @used_ns: up to when that is used up, by a hash of the user
- * @uid: the user
- * @each_ns: once in this many nanoseconds in the long run
- * @burst: as often at once
- *
- * Context: any, takes no lock.
- * Return: true if so, and it is counted.
- */
-bool riso_dev_may(struct riso_dev *rd, atomic64_t *used_ns, uid_t uid, s64 each_ns,
-		  u32 burst);
 
 /**
  * riso_dev_settle - flows are draining, see to it that they get there

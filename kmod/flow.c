@@ -558,8 +558,8 @@ static void tell_news(struct riso_flow *f)
 		return;
 	/* The drain work tells the last of what a process has changed too often. */
 	if (f->told && f->who.pid &&
-	    !riso_dev_may(f->rd, f->rd->told_ns, f->who.owner.uid, RISO_NEWS_NS,
-			  RISO_NEWS_BURST)) {
+	    !riso_rate_take(&f->rd->told, f->who.owner.uid, RISO_NEWS_NS,
+			    RISO_NEWS_BURST)) {
 		riso_dev_settle(f->rd);
 		return;
 	}

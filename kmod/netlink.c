@@ -42,7 +42,15 @@ static_assert(RDMA_ISOLATE_ULP_NAME_MAX + 1 == RISO_ULP_LEN);
 static_assert(RDMA_ISOLATE_COMM_MAX + 1 == TASK_COMM_LEN);
 static_assert(RDMA_ISOLATE_WEIGHT_MAX == RISO_WEIGHT_MAX);
 
+enum {
+	/* Dumps that a user may begin in the long run, one in... */
+	RISO_DUMP_NS = 10 * NSEC_PER_MSEC,
+	/* ...and at once: a tool makes a few for each device. */
+	RISO_DUMP_BURST = 200,
+};
+
 static struct genl_family family;
+static struct riso_rate dumps;
 
 /* Protects event_up: an id of a group that was given back may be another's. */
 static DEFINE_MUTEX(event_lock);
@@ -59,6 +67,21 @@ static int check_admin(struct sk_buff *skb, struct genl_info *info)
 
 	GENL_SET_ERR_MSG(info, "CAP_NET_ADMIN is needed");
 	return -EPERM;
+}
+
+/* Memory for an answer is had, and cleared, for each part of a dump: others wait for that. */
+int rdma_isolate_nl_dump_start(struct netlink_callback *cb)
+{
+	struct riso_place_owner owner;
+
+	if (netlink_capable(cb->skb, CAP_NET_ADMIN))
+		return 0;
+	riso_place_identify(&owner);
+	if (riso_rate_take(&dumps, owner.uid, RISO_DUMP_NS, RISO_DUMP_BURST))
+		return 0;
+	NL_SET_ERR_MSG(cb->extack,
+		       "a user without CAP_NET_ADMIN may have 100 dumps a second");
+	return -EBUSY;
 }
 
 /* Who asks: flows and groups are shown as nldev would show their processes. */
@@ -1232,6 +1255,7 @@ int __init riso_nl_init(void)
 {
 	int err;
 
+	riso_rate_init(&dumps);
 	err = genl_register_family(&family);
 	if (err)
 		return err;

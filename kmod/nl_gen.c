@@ -101,6 +101,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_DEV_GET,
 		.doit		= rdma_isolate_nl_dev_get_doit,
+		.start		= rdma_isolate_nl_dump_start,
 		.dumpit		= rdma_isolate_nl_dev_get_dumpit,
 		.policy		= rdma_isolate_dev_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_DEV_NAME,
@@ -114,6 +115,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_FLOW_GET,
 		.doit		= rdma_isolate_nl_flow_get_doit,
+		.start		= rdma_isolate_nl_dump_start,
 		.dumpit		= rdma_isolate_nl_flow_get_dumpit,
 		.policy		= rdma_isolate_flow_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_FLOW_QPN,
@@ -133,6 +135,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_RULE_GET,
 		.doit		= rdma_isolate_nl_rule_get_doit,
+		.start		= rdma_isolate_nl_dump_start,
 		.dumpit		= rdma_isolate_nl_rule_get_dumpit,
 		.policy		= rdma_isolate_rule_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_RULE_ID,
@@ -140,6 +143,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_STAT_GET,
 		.doit		= rdma_isolate_nl_stat_get_doit,
+		.start		= rdma_isolate_nl_dump_start,
 		.dumpit		= rdma_isolate_nl_stat_get_dumpit,
 		.policy		= rdma_isolate_stat_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_STAT_DEV,
@@ -147,6 +151,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_GROUP_GET,
 		.doit		= rdma_isolate_nl_group_get_doit,
+		.start		= rdma_isolate_nl_dump_start,
 		.dumpit		= rdma_isolate_nl_group_get_dumpit,
 		.policy		= rdma_isolate_group_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_GROUP_ID,
@@ -154,6 +159,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_BUDGET_GET,
 		.doit		= rdma_isolate_nl_budget_get_doit,
+		.start		= rdma_isolate_nl_dump_start,
 		.dumpit		= rdma_isolate_nl_budget_get_dumpit,
 		.policy		= rdma_isolate_budget_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_BUDGET_DEV,
@@ -167,6 +173,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_HIST_GET,
 		.doit		= rdma_isolate_nl_hist_get_doit,
+		.start		= rdma_isolate_nl_dump_start,
 		.dumpit		= rdma_isolate_nl_hist_get_dumpit,
 		.policy		= rdma_isolate_hist_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_HIST_CLASS,

@@ -47,6 +47,8 @@ rdma_isolate_hist_get_nl_policy[RDMA_ISOLATE_A_HIST_CLASS + 1];
 /* Ops table for rdma_isolate */
 extern const struct genl_ops rdma_isolate_nl_ops[11];
 
+int rdma_isolate_nl_dump_start(struct netlink_callback *cb);
+
 int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info);
 int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
 				   struct netlink_callback *cb);

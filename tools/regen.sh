@@ -80,14 +80,15 @@ gen()
 	install_file "$1"
 }
 
-# A family with per-op policies is written by hand, and so are its multicast groups: the
-# generator does not know their flags.
+# What the generator does not know: the flags of multicast groups, which are therefore
+# written by hand, and where per-op policies have the function that a dump begins with.
 groups='/^static const struct genl_multicast_group/,/^};/d'
+start='s|^\t\t\.dumpit\t|\t\t.start\t\t= rdma_isolate_nl_dump_start,\n&|'
 
 gen uapi/linux/rdma_isolate.h uapi header "GPL-2.0 WITH Linux-syscall-note"
 gen kmod/nl_gen.h kernel header GPL-2.0 \
 	"s|^extern const struct nla_policy |extern const struct nla_policy\n|"
-gen kmod/nl_gen.c kernel source GPL-2.0 "$groups"
+gen kmod/nl_gen.c kernel source GPL-2.0 "$groups;$start"
 for kind in h c; do
 	"$python" "$top/tools/regen_spec.py" names-$kind "$top/$spec" \
 		> "$tmp/out/names_gen.$kind"

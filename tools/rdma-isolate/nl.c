@@ -160,6 +160,9 @@ static void print_refusal(struct nl *nl, const struct name_set *set,
 		print_culprit(nl, set, mnl_attr_get_u32(offset));
 	if (text && mnl_attr_validate(text, MNL_TYPE_NUL_STRING) >= 0)
 		fputs(mnl_attr_get_str(text), stderr);
+	else if (err == EBUSY && nl->header.nlmsg_flags & NLM_F_DUMP)
+		/* Linux 6.1 has no text where a dump begins. */
+		fputs("a user without CAP_NET_ADMIN may have 100 dumps a second", stderr);
 	else if (err == ENOENT)
 		/* The module has a text for each; this is the family's. */
 		fputs("module " RDMA_ISOLATE_FAMILY_NAME " was unloaded", stderr);
