@@ -17,12 +17,23 @@
 
 #include <linux/cred.h>
 #include <linux/errno.h>
+#include <linux/ktime.h>
 #include <linux/pid_namespace.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
 #include "compat.h"
 #include "place.h"
+
+enum {
+	/*
+	 * Who takes part anew is given a few grants before it has posted anything. An owner
+	 * may do that once in 50 ms in the long run...
+	 */
+	RISO_TAKE_NS = 50 * NSEC_PER_MSEC,
+	/* ...and at once as often as the programs of a host may start together, and again. */
+	RISO_TAKE_BURST = 2 * RISO_PLACES_MAX,
+};
 
 static u32 count_of(struct xarray *xa, unsigned long owner)
 {
@@ -54,6 +65,7 @@ void riso_place_init(struct riso_places *p)
 {
 	xa_init(&p->uids);
 	xa_init(&p->containers);
+	riso_rate_init(&p->taken);
 }
 
 /**
@@ -124,8 +136,8 @@ static unsigned long key_of(const struct riso_place_owner *owner)
  * @owner: whom the process belongs to
  *
  * Context: &riso_dev.mutex.
- * Return: 0; -EUSERS when all places are taken; -EDQUOT when the owner has too many;
- * -ENOMEM. After an error nothing is counted.
+ * Return: 0; -EUSERS when all places are taken; -EDQUOT when the owner has too many, or
+ * takes them too often; -ENOMEM. After an error nothing is counted but the try.
  */
 int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner)
 {
@@ -135,6 +147,8 @@ int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner)
 	if (p->used >= RISO_PLACES_MAX)
 		return -EUSERS;
 	if (!riso_place_is_free(count_of(counts, key_of(owner)), p->used))
+		return -EDQUOT;
+	if (!riso_rate_take(&p->taken, key_of(owner), RISO_TAKE_NS, RISO_TAKE_BURST))
 		return -EDQUOT;
 	err = add_one(counts, key_of(owner));
 	if (!err)

@@ -456,6 +456,42 @@ static bool many_places(void)
 	return error == EDQUOT && n - 1 == 256 && !other;
 }
 
+/*
+ * Whoever takes part anew is given something before it posts: the processes of a user may
+ * do that 1,024 times at once, and 20 times a second.
+ */
+static bool joining_anew(void)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		__u64 begin = share_now();
+		struct share s;
+		int most, n;
+
+		if (setuid(4321))
+			_exit(1);
+		s = share_open_qp();
+		for (n = 0; n < 4000; n++) {
+			int fd = share_open_file();
+			int error = share_attach(fd, device, RISO_USER_VERSION,
+						 s.qp->qp_num);
+
+			close(fd);
+			if (error && error != EDQUOT)
+				_exit(2);
+			if (error)
+				break;
+		}
+		most = 1026 + (share_now() - begin) / 50000000;
+		_exit(n < 1024 || n > most || !has_reason(s.qp->qp_num, "\"no-place\""));
+	}
+	waitpid(pid, &status, 0);
+	return !status;
+}
+
 /* Run @fn in a child that has a control group as the root of its namespace. */
 static int in_container(int (*fn)(struct share *))
 {
@@ -1457,6 +1493,7 @@ static const struct {
 	{ "many places of a container", many_places_of_container },
 	{ "many places of root of a container", many_places_of_root },
 	{ "many places of a user namespace", many_places_of_namespace },
+	{ "one that joins anew", joining_anew },
 	{ "calls without a reason", calling },
 	{ "grants", granting },
 	{ "posts while idle", idling },
