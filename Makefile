@@ -106,6 +106,7 @@ check: check-unit setup-$(or $(filter debug kcsan,$(CHECK_KVER)),vm) ## every te
 # As long as it takes to be sure, hours.
 check-full: export RISO_ROUNDS ?= 50
 check-full: export RISO_ENDS ?= 10000
+check-full: export RISO_PRESSURE ?= 200
 check-full: export RISO_REQUESTS ?= 100000
 check-full: export RISO_CASES ?= all
 check-full: export RISO_TIMEOUT ?= 7200
