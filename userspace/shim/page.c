@@ -212,7 +212,8 @@ void riso_member_publish(struct riso_member *m)
 		const struct riso_book *book = &m->book[dir];
 		struct riso_udir *u = &m->upage->dir[dir];
 		uint64_t left = riso_budget_left(&book->budget);
-		uint64_t want = book->held > left ? book->held - left : 0;
+		uint64_t held = book->held - book->stuck;
+		uint64_t want = held > left ? held - left : 0;
 
 		/* What is done or owed was posted before. */
 		__atomic_store_n(&u->posted, book->posted, __ATOMIC_RELAXED);

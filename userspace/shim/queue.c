@@ -356,6 +356,30 @@ void riso_queue_pass(struct riso_flow *f)
 	__atomic_store_n(&f->pass, pass, __ATOMIC_RELEASE);
 }
 
+/* The flow holds more that is not paid for, or less if it is negative. */
+static void add_cost(struct riso_flow *f, int dir, int64_t cost)
+{
+	struct riso_book *book = &f->ctx->m->book[dir];
+
+	book->held += cost;
+	f->cost[dir] += cost;
+	if (f->full)
+		book->stuck += cost;
+}
+
+/* A flow that waits for room wants no grant, which would be void before it is used. */
+static void set_full(struct riso_flow *f, bool full)
+{
+	struct riso_book *book = f->ctx->m->book;
+	int dir;
+
+	if (f->full == full)
+		return;
+	f->full = full;
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		book[dir].stuck += full ? f->cost[dir] : -f->cost[dir];
+}
+
 /* Take what was staged into the queue. */
 static void add_staged(struct riso_flow *f, uint32_t num, uint64_t now)
 {
@@ -382,7 +406,7 @@ static void add_staged(struct riso_flow *f, uint32_t num, uint64_t now)
 		rec->cost = whole_cost(f, rec);
 		if (f->sig_all)
 			rec->wr.send_flags |= IBV_SEND_SIGNALED;
-		m->book[rec_dir(rec)].held += rec->cost;
+		add_cost(f, rec_dir(rec), rec->cost);
 	}
 }
 
@@ -401,7 +425,7 @@ static void unhold(struct riso_flow *f, struct riso_rec *rec)
 {
 	struct riso_member *m = f->ctx->m;
 
-	m->book[rec_dir(rec)].held -= rec->cost;
+	add_cost(f, rec_dir(rec), -(int64_t)rec->cost);
 	rec->cost = 0;
 	__atomic_store_n(&m->held, m->held - 1, __ATOMIC_RELAXED);
 }
@@ -680,16 +704,16 @@ struct mark {
 	bool last;
 };
 
-static void charge(struct riso_member *m, const struct mark *k)
+static void charge(struct riso_flow *f, const struct mark *k)
 {
-	struct riso_book *book = &m->book[rec_dir(k->rec)];
+	struct riso_book *book = &f->ctx->m->book[rec_dir(k->rec)];
 	uint64_t part = k->due < k->rec->cost ? k->due : k->rec->cost;
 
 	book->posted += k->due;
 	if (k->pay == PAY_DEBT)
 		book->debt += k->due;
 	k->rec->cost -= part;
-	book->held -= part;
+	add_cost(f, rec_dir(k->rec), -(int64_t)part);
 }
 
 /*
@@ -704,13 +728,13 @@ static bool pay_part(struct riso_flow *f, const struct piece *p)
 	uint64_t due = p->cost - f->sq.paid;
 
 	if (p->rec->cost < due) {
-		book->held += due - p->rec->cost;
+		add_cost(f, rec_dir(p->rec), due - p->rec->cost);
 		p->rec->cost = due;
 	}
 	riso_budget_spend(&book->budget, left);
 	f->sq.paid += left;
 	book->posted += left;
-	book->held -= left;
+	add_cost(f, rec_dir(p->rec), -(int64_t)left);
 	p->rec->cost -= left;
 	return left;
 }
@@ -773,7 +797,7 @@ static bool refused(struct riso_flow *f, int err)
 	const struct riso_rec *rec = rec_at(f, f->sq.head);
 
 	/* It has room again when something completes. Some providers return it negative. */
-	f->full = abs(err) == ENOMEM || abs(err) == EAGAIN;
+	set_full(f, abs(err) == ENOMEM || abs(err) == EAGAIN);
 	if (f->full && used_slots(f))
 		return false;
 	/* One that has failed already completes. */
@@ -840,7 +864,7 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 		return false;
 	if (!riso_queue_len(f))
 		return true;
-	f->full = false;
+	set_full(f, false);
 	for (num = 0; num < RISO_BATCH && f->sq.head != tail; num++) {
 		struct mark *k = &mark[num];
 
@@ -848,9 +872,10 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 		/* Others want their turn, too. */
 		if (num && m->num_busy > 1 && !open && turn + p.len > p.chunk)
 			break;
-		f->full = !fits(f, &p, open);
-		if (f->full)
+		if (!fits(f, &p, open)) {
+			set_full(f, true);
 			break;
+		}
 		*k = (struct mark) {
 			.sq = f->sq,
 			.hidden = f->cq->hidden,
@@ -883,7 +908,7 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 	}
 	for (i = 0; i < taken; i++) {
 		count_posted(f, mark[i].sq.slot);
-		charge(m, &mark[i]);
+		charge(f, &mark[i]);
 		if (mark[i].last)
 			unhold(f, mark[i].rec);
 	}

@@ -105,6 +105,7 @@ TAILQ_HEAD(riso_flow_list, riso_flow);
  * @done: as riso_udir.done
  * @debt: as riso_udir.debt
  * @held: cost bytes that are held and not paid for
+ * @stuck: those of them whose flow waits for room, and could not use a grant
  * @budget: grants
  */
 struct riso_book {
@@ -112,6 +113,7 @@ struct riso_book {
 	uint64_t done;
 	uint64_t debt;
 	uint64_t held;
+	uint64_t stuck;
 	struct riso_budget budget;
 };
 
@@ -439,6 +441,7 @@ struct riso_build {
  * @fresh: number of the first one that can still be refused to its caller
  * @fresh_last: number of the last one that can
  * @full: what goes next waits for room, not for a grant
+ * @cost: its part of riso_book.held, by direction
  * @refused: error of the provider for the record at the head
  * @progress_ns: when something was posted or paid for last
  * @sq: how far it has come
@@ -478,6 +481,7 @@ struct riso_flow {
 	uint64_t fresh;
 	uint64_t fresh_last;
 	bool full;
+	uint64_t cost[RISO_USER_DIRS];
 	int refused;
 	uint64_t progress_ns;
 	struct riso_sq sq;

@@ -2272,6 +2272,31 @@ static void large_send(void **state)
 	assert_int_equal(fake.u.dir[0].done, cost(MB));
 }
 
+/* It could not use a grant: it asks again when there is room. */
+static void full_wants_nothing(void **state)
+{
+	struct prog *p = *state;
+	uint32_t left;
+
+	fake.k.window = cost(CHUNK);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * CHUNK,
+			      IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake.u.dir[0].want, 8 * cost(CHUNK));
+	for (left = 7; left; left--) {
+		grant(RISO_USER_TX, cost(CHUNK));
+		expect_none(p);
+		assert_int_equal(p->qp->posted, 8 - left);
+		assert_int_equal(fake.u.dir[0].want, 0);
+		fake_run(p->qp, 1);
+		expect_none(p);
+		assert_int_equal(fake.u.dir[0].want, left * cost(CHUNK));
+		check_books();
+	}
+	pump(p, 1, 1);
+	assert_int_equal(fake.u.dir[0].posted, 8 * cost(CHUNK));
+	assert_int_equal(fake.u.dir[0].want, 0);
+}
+
 static void void_grants(void **state)
 {
 	struct prog *p = *state;
@@ -4171,7 +4196,6 @@ static void asks_again(void **state)
 	struct prog *p = *state;
 	int waits;
 
-	fake.k.window = cost(CHUNK);
 	waits = fake.waits;
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * CHUNK,
 			      IBV_SEND_SIGNALED), 0);
@@ -4539,6 +4563,7 @@ int main(int argc, char **argv)
 		TEST(refused_or_completed),
 		TEST(slots_bound),
 		TEST(window_bound),
+		TEST(full_wants_nothing),
 		TEST(few_hidden),
 		TEST(few_hidden_open),
 		TEST(polls_cheaply),
