@@ -96,9 +96,23 @@ of_user()
 	[ $? -eq 1 ] && [[ $err == *"only root may unload the module"* ]]
 }
 
+# Who asks while it goes hears that it has gone.
 goes()
 {
+	local asking status i
+
+	for i in 1 2 3 4; do
+		while rdma-isolate dev show; do
+			:
+		done >/dev/null 2>>"$dir/asked" &
+		asking+=($!)
+	done
 	rdma-isolate unload && ! is_loaded rdma_isolate
+	status=$?
+	wait "${asking[@]}"
+	grep -v "module rdma_isolate \(was unloaded\|is not loaded\)" "$dir/asked" |
+	sed "s/^/# /"
+	return $((status | (PIPESTATUS[0] == 0)))
 }
 
 # One that has to look at the devices before it hears that the module has gone: the agent

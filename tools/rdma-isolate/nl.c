@@ -143,6 +143,13 @@ static void print_culprit(struct nl *nl, const struct name_set *set,
 	}
 }
 
+/* The module has a text for each of its refusals; this one is the family's. */
+static bool is_unloaded(int err)
+{
+	/* After it has gone, and for dumps while it goes */
+	return err == ENOENT || err == EPROTONOSUPPORT;
+}
+
 /* What the kernel said: the attributes at the end of a refusal, if any */
 static void print_refusal(struct nl *nl, const struct name_set *set,
 			  const struct nlmsghdr *nlh, size_t skip, int err)
@@ -163,8 +170,7 @@ static void print_refusal(struct nl *nl, const struct name_set *set,
 	else if (err == EBUSY && nl->header.nlmsg_flags & NLM_F_DUMP)
 		/* Linux 6.1 has no text where a dump begins. */
 		fputs("a user without CAP_NET_ADMIN may have 100 dumps a second", stderr);
-	else if (err == ENOENT)
-		/* The module has a text for each; this is the family's. */
+	else if (is_unloaded(err))
 		fputs("module " RDMA_ISOLATE_FAMILY_NAME " was unloaded", stderr);
 	else
 		fputs(strerror(err), stderr);
@@ -207,7 +213,7 @@ static int read_message(struct nl *nl, const struct name_set *set,
 		if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
 			skip += mnl_nlmsg_get_payload_len(&refusal->msg);
 		print_refusal(nl, set, nlh, skip, -refusal->error);
-		return refusal->error;
+		return is_unloaded(-refusal->error) ? -ENOENT : refusal->error;
 	case NLMSG_DONE:
 		nl->changed = nlh->nlmsg_flags & NLM_F_DUMP_INTR;
 		if (mnl_nlmsg_get_payload_len(nlh) < sizeof(int) ||
@@ -360,7 +366,15 @@ static int find_family(struct nl *nl, struct family *family)
 
 bool nl_module_loaded(void)
 {
-	return !access("/sys/module/" RDMA_ISOLATE_FAMILY_NAME, F_OK);
+	FILE *file = fopen("/sys/module/" RDMA_ISOLATE_FAMILY_NAME "/initstate", "re");
+	char state[sizeof("live")] = "";
+
+	if (file) {
+		if (!fgets(state, sizeof(state), file))
+			*state = 0;
+		fclose(file);
+	}
+	return !strcmp(state, "live");
 }
 
 /* In another network namespace than that of the host the family is not to be found. */

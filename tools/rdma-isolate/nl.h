@@ -31,7 +31,7 @@ enum { NL_ATTRS_MAX = 32 };
 /* How to get from a container or another network namespace to where it answers */
 #define NL_ELSEWHERE	"run this on the host, or with nsenter --net=/proc/1/ns/net"
 
-/* Is the module there, wherever it answers? */
+/* Is the module there, wherever it answers, and not about to go? */
 bool nl_module_loaded(void);
 
 /**
