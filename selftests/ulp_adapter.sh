@@ -70,20 +70,28 @@ ends()
 }
 
 # A device that takes its time in creating holds up nobody else's removal.
+is_creating()
+{
+	[ "$(seen creating)" -gt 0 ]
+}
+
 removes_another()
 {
-	local pid status
+	local pid status removal
 
-	layer create_ms 15000
+	layer hold_create Y
 	ulp_run size count=1 &
 	pid=$!
-	sleep 1
-	layer create_ms 0
-	setup_rxe_pair 1 && rdma-isolate dev show dev rxe2 >/dev/null &&
-		rdma link delete rxe2 && kill -0 $pid
+	busywait 60 is_creating && setup_rxe_pair 1 &&
+		rdma-isolate dev show dev rxe2 >/dev/null && {
+		rdma link delete rxe2 &
+		removal=$!
+		busywait 60 sh -c "! kill -0 $removal 2>/dev/null" && is_creating
+	}
 	status=$?
+	layer hold_create N
 	wait $pid || { ulp_report; return 1; }
-	return $status
+	wait $removal && return $status
 }
 
 # What was taken is still out when the rest is refused.

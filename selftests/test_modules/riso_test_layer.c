@@ -76,9 +76,11 @@ static unsigned int slow_ms;
 module_param(slow_ms, uint, 0644);
 MODULE_PARM_DESC(slow_ms, "once, after a queue pair went to error, completions come and posts are taken so much later");
 
-static unsigned int create_ms;
-module_param(create_ms, uint, 0644);
-MODULE_PARM_DESC(create_ms, "how long the creation of a queue pair takes");
+static bool hold_create;
+module_param(hold_create, bool, 0644);
+MODULE_PARM_DESC(hold_create, "the creation of a queue pair waits for the end of this");
+
+static atomic_t creating;
 
 static bool deep;
 module_param(deep, bool, 0444);
@@ -181,9 +183,9 @@ static int get_seen(char *buf, const struct kernel_param *kp)
 
 	riso_test_layer_read(&seen);
 	return sysfs_emit(buf, "posts %llu refused %llu preemptible %llu\n"
-			  "sends %llu late_sends %llu notifies %llu\n",
+			  "sends %llu late_sends %llu notifies %llu creating %d\n",
 			  seen.posts, seen.refused, seen.preemptible, seen.sends,
-			  seen.late_sends, seen.notifies);
+			  seen.late_sends, seen.notifies, atomic_read(&creating));
 }
 
 static const struct kernel_param_ops seen_ops = { .get = get_seen };
@@ -432,7 +434,10 @@ static int layer_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *attr,
 		lq = kzalloc(sizeof(*lq), GFP_KERNEL);
 		if (!lq)
 			return -ENOMEM;
-		msleep(create_ms);
+		atomic_inc(&creating);
+		while (READ_ONCE(hold_create))
+			msleep(20);
+		atomic_dec(&creating);
 	}
 	err = orig.create_qp(qp, attr, udata);
 	if (err || !lq) {
