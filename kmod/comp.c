@@ -30,6 +30,7 @@
 
 #include <linux/hash.h>
 #include <linux/hashtable.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "dev.h"
@@ -747,6 +748,8 @@ void riso_comp_refuse(struct work_struct *work)
 	struct riso_flow *f = container_of(to_delayed_work(work),
 					   struct riso_flow, refuse);
 	struct riso_cq *c = f->cq;
+	/* Who resets or destroys the QP waits for this, be it that of a disk. */
+	unsigned int noio = memalloc_noio_save();
 	bool told = false;
 	bool mark = false;
 	bool more;
@@ -784,6 +787,7 @@ void riso_comp_refuse(struct work_struct *work)
 		c->cq->comp_handler(c->cq, c->cq->cq_context);
 	if (more)
 		queue_delayed_work(riso_wq, &f->refuse, 1);
+	memalloc_noio_restore(noio);
 }
 
 /* --- CQs --- */
