@@ -180,6 +180,27 @@ struct riso_slot *riso_comp_oldest(const struct riso_slots *s)
 }
 
 /**
+ * riso_comp_has_pieces - is a part of a work request out that is not its last?
+ * @s: slots of a flow, or NULL
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if so.
+ */
+bool riso_comp_has_pieces(const struct riso_slots *s)
+{
+	u32 pos;
+
+	if (!s)
+		return false;
+	for (pos = s->tail; pos != s->head; pos++)
+		if ((slot_at(s, pos)->flags &
+		     (RISO_SLOT_POSTED | RISO_SLOT_CHUNK | RISO_SLOT_LAST)) ==
+		    (RISO_SLOT_POSTED | RISO_SLOT_CHUNK))
+			return true;
+	return false;
+}
+
+/**
  * riso_comp_tag - take the next slot
  * @s: slots of a flow, with one free
  *

@@ -155,6 +155,7 @@ static inline bool riso_comp_has_slot(const struct riso_slots *s)
 void riso_comp_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra);
 void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq);
 struct riso_cq *riso_comp_cq_find(struct riso_dev *rd, const struct ib_cq *cq);
+bool riso_comp_has_pieces(const struct riso_slots *s);
 bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq);
 void riso_comp_release(struct riso_flow *f);
 int riso_comp_alloc(struct riso_flow *f);

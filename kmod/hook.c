@@ -59,13 +59,17 @@ static struct riso_dev *dev_of(const struct ib_device *ibdev)
 	return READ_ONCE(*place_of(ibdev->index));
 }
 
-/* May the provider have what a flow posts at once? Under &riso_dev.lock. */
+/*
+ * May the provider have what a flow posts at once? Under &riso_dev.lock. Pieces take more
+ * room in its queue than the ULP knows of.
+ */
 static bool may_pass(const struct riso_flow *f)
 {
 	lockdep_assert_held(&f->rd->lock);
 	/* The provider knows best what to say about a QP that cannot send yet. */
 	return f->mode == RISO_FLOW_PASS || f->state < IB_QPS_RTS ||
-	       (f->mode == RISO_FLOW_DRAIN && !riso_queue_len(&f->q) && !f->posting);
+	       (f->mode == RISO_FLOW_DRAIN && !riso_queue_len(&f->q) && !f->posting &&
+		!riso_comp_has_pieces(f->slots));
 }
 
 /* The work requests of a managed flow: queue them, or say 1 to pass them on. */

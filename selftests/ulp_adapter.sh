@@ -104,6 +104,17 @@ on_slow_wire()
 	set_rate none rxe0 && return $status
 }
 
+# All of its pieces are out at once.
+in_pieces()
+{
+	local status
+
+	rdma-isolate dev set dev rxe0 window 1m &&
+		adapter_case surrender depth=30 len=40960
+	status=$?
+	rdma-isolate dev set dev rxe0 window auto && return $status
+}
+
 CASES=(
 	"an event is asked for, the answer ignored|adapter_case arm"
 	"an event is asked for, READs|adapter_case arm op=read"
@@ -115,6 +126,7 @@ CASES=(
 	"a post is not preempted|is_not_preempted"
 	"a reply goes with its data|adapter_case reply len=4096"
 	"an unknown operation waits for its turn|adapter_case unknown"
+	"pieces take no room from what is posted|on_slow_wire in_pieces"
 	"a part of a chain is refused|on_slow_wire adapter_case partial len=100 after=3"
 	"all behind a signal is refused|on_slow_wire adapter_case partial len=100 after=6"
 	"handlers of its own|on_slow_wire adapter_case partial len=100 after=5 cq=work"

@@ -3074,6 +3074,29 @@ static int rt_case_unknown(struct rt_ctx *ctx)
 }
 
 /*
+ * As many work requests as there is room for, the first of which is out in pieces, when
+ * the second is one that only the device knows.
+ */
+static int rt_case_surrender(struct rt_ctx *ctx)
+{
+	u32 i, n = ctx->arg.depth;
+	int err = rt_connect(ctx);
+
+	for (i = 0; !err && i < n; i++) {
+		struct rt_op op = rt_message(ctx, i == 1 ? IB_WR_RESERVED1 : rt_opcode(ctx),
+					     i, n, ctx->arg.len);
+
+		if (i)
+			op.len = 300;
+		err = rt_post(ctx->qa[0].send, &op);
+		/* on a wire on which they are under way for seconds */
+		if (!i)
+			msleep(300);
+	}
+	return err ? : rt_wait_pair(ctx, 0);
+}
+
+/*
  * The device takes a part of a chain and refuses the rest: what it took, and will not
  * tell of, ends before what it refused.
  */
@@ -3503,6 +3526,7 @@ static const struct rt_case rt_cases[] = {
 	{ "reply", rt_case_reply, "a WRITE and its SEND, one chunk" },
 	{ "fulldrain", rt_case_fulldrain, "ib_drain_sq, the queue being full" },
 	{ "unknown", rt_case_unknown, "an operation of the device's own" },
+	{ "surrender", rt_case_surrender, "the same, while pieces are out" },
 	{ "end", rt_case_end, "SENDs wait when their QP ends" },
 	{ "partial", rt_case_partial, "a chain of which a part is refused" },
 	{ "stale", rt_case_stale, "a completion outlives its QP in a poll" },
