@@ -667,6 +667,7 @@ static int add_one(struct ib_device *ibdev)
 	spin_lock_init(&rd->lock);
 	seqcount_spinlock_init(&rd->cfg_seq, &rd->lock);
 	hash_init(rd->qps);
+	hash_init(rd->user_qps);
 	hash_init(rd->cqs);
 	hash_init(rd->idents);
 	hash_init(rd->tenants);

@@ -155,7 +155,8 @@ struct riso_change {
  * @observed: counters and histograms of observe mode
  * @observing: posts are counted, under @control
  * @timing: completions are looked at for it, likewise
- * @qps: flows by QP, read under RCU, written under @mutex
+ * @qps: flows of the kernel by QP, read under RCU, written under @mutex
+ * @user_qps: likewise those of programs, so that nobody makes posts look far
  * @cqs: shadows of kernel CQs by CQ, likewise
  * @ref: holders of a pointer to this
  * @index: of @ibdev
@@ -234,6 +235,7 @@ struct riso_dev {
 	bool observing;
 	bool timing;
 	DECLARE_HASHTABLE(qps, RISO_QP_HASH_BITS);
+	DECLARE_HASHTABLE(user_qps, RISO_QP_HASH_BITS);
 	DECLARE_HASHTABLE(cqs, RISO_CQ_HASH_BITS);
 
 	struct kref ref;

@@ -705,7 +705,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 {
 	struct riso_flow *f, *old;
 
-	f = kzalloc(sizeof(*f), GFP_KERNEL);
+	f = kzalloc(sizeof(*f), user ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 	if (!f)
 		return;
 	f->qp = qp;
@@ -740,7 +740,10 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	}
 	update(f);
 	riso_observe_flow(f);
-	hash_add_rcu(rd->qps, &f->hash, (unsigned long)qp);
+	if (user)
+		hash_add_rcu(rd->user_qps, &f->hash, (unsigned long)qp);
+	else
+		hash_add_rcu(rd->qps, &f->hash, (unsigned long)qp);
 	riso_nl_changed();
 	trace_flow_create(f, reason(f));
 	riso_dev_unlock(rd);

@@ -216,7 +216,7 @@ static struct riso_flow *flow_of(struct riso_dev *rd, const struct ib_qp *qp)
 	struct riso_flow *f;
 
 	rcu_read_lock();
-	f = riso_flow_find(rd, qp);
+	f = riso_flow_find(rd, qp) ?: riso_flow_find_user(rd, qp);
 	rcu_read_unlock();
 	return f;
 }
