@@ -211,7 +211,7 @@ struct riso_change {
  * @parked: flows whose provider queue was full
  * @quiet: CQs whose owners the reaper wakes up
  * @reap: flows with slots unretired, the one that posted longest ago first
- * @managed: flows that have a queue
+ * @managed: flows that have a queue, under @mutex
  * @users: processes that take part
  * @num_users: how many
  * @asking: directions in which these want grants

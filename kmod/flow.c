@@ -1218,6 +1218,20 @@ u32 riso_flow_held(struct riso_flow *f)
 	return held;
 }
 
+/* Leave a flow alone that has drained. False if one is to drain and has not. */
+static bool settle(struct riso_flow *f)
+{
+	if (f->mode == RISO_FLOW_PASS)
+		return true;
+	if (f->mode == RISO_FLOW_MANAGED)
+		return f->rd->state == RISO_STATE_ENFORCE;
+	if (riso_queue_len(&f->q) || f->posting ||
+	    (f->slots && f->slots->head != f->slots->tail))
+		return false;
+	set_mode(f, RISO_FLOW_PASS);
+	return true;
+}
+
 /**
  * riso_flow_settle_all - leave alone the flows that have drained
  * @rd: the device
@@ -1231,19 +1245,11 @@ u32 riso_flow_settle_all(struct riso_dev *rd)
 	u32 draining = 0;
 
 	lockdep_assert_held(&rd->mutex);
-	spin_lock_irq(&rd->lock);
 	list_for_each_entry(f, &rd->managed, managed) {
-		if (f->mode == RISO_FLOW_PASS ||
-		    (f->mode == RISO_FLOW_MANAGED &&
-		     rd->state == RISO_STATE_ENFORCE))
-			continue;
-		if (f->mode == RISO_FLOW_DRAIN && !riso_queue_len(&f->q) &&
-		    !f->posting && (!f->slots || f->slots->head == f->slots->tail))
-			set_mode(f, RISO_FLOW_PASS);
-		else
-			draining++;
+		spin_lock_irq(&rd->lock);
+		draining += !settle(f);
+		spin_unlock_irq(&rd->lock);
 	}
-	spin_unlock_irq(&rd->lock);
 	return draining;
 }
 
