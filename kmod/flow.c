@@ -1326,6 +1326,18 @@ static void pass_over(int *visits)
 	rcu_read_lock();
 }
 
+/* Whom a group waits behind is nothing that a container may know. */
+static void hide_others(const struct riso_viewer *viewer, struct riso_pressure_info *p)
+{
+	int i;
+
+	if (viewer->ns == &init_pid_ns)
+		return;
+	for (i = 0; i < RISO_BEHIND && p->behind[i].group; i++)
+		p->others_ns += p->behind[i].ns;
+	p->behind[0].group = 0;
+}
+
 /**
  * riso_flow_group_next - walk the groups of a device by id
  * @rd: the device
@@ -1352,6 +1364,7 @@ int riso_flow_group_next(struct riso_dev *rd, u32 id, const struct riso_viewer *
 	if (g) {
 		riso_arb_group_info(rd, g, info);
 		translate(viewer, g->tgid, &info->who);
+		hide_others(viewer, &info->pressure);
 	}
 	rcu_read_unlock();
 	cond_resched();
