@@ -10,7 +10,7 @@
  *
  * &file_state.lock serialises the calls that attach and register, and is outside of
  * &riso_dev.mutex. The call that waits takes no mutex, as threads of one process may make
- * it as often as they like. files_lock protects the number of files of each user. What is
+ * it as often as they like. files_lock protects the number of files of each owner. What is
  * in the pages is grant.c's.
  *
  * All calls come from the process itself and may sleep, but for release(), which may
@@ -39,10 +39,10 @@
 #include "grant.h"
 
 enum {
-	/* Open files of one user. */
+	/* Open files of one owner. */
 	RISO_FILES_MAX = 4096,
 	/*
-	 * The pages of a user's processes are looked at once in this many nanoseconds in
+	 * The pages of an owner's processes are looked at once in this many nanoseconds in
 	 * the long run, for all of them. That is more often than a device can give grants,
 	 * a tick of the arbiter's clock each.
 	 */
@@ -56,7 +56,7 @@ struct file_state {
 	struct mutex lock;	/* see above */
 	struct mm_struct *mm;
 	pid_t pid;
-	uid_t uid;
+	unsigned long owner;	/* its key */
 	struct page *page[RISO_PAGES];
 	bool attached;
 	atomic_t waits;
@@ -66,31 +66,31 @@ struct file_state {
 static DEFINE_MUTEX(files_lock);
 static DEFINE_XARRAY(files);
 
-static int count_file(uid_t uid)
+static int count_file(unsigned long owner)
 {
 	unsigned long num;
 	int err = 0;
 
 	mutex_lock(&files_lock);
-	num = xa_to_value(xa_load(&files, uid) ?: xa_mk_value(0));
+	num = xa_to_value(xa_load(&files, owner) ?: xa_mk_value(0));
 	if (num >= RISO_FILES_MAX)
 		err = -EMFILE;
 	else
-		err = xa_err(xa_store(&files, uid, xa_mk_value(num + 1), GFP_KERNEL));
+		err = xa_err(xa_store(&files, owner, xa_mk_value(num + 1), GFP_KERNEL));
 	mutex_unlock(&files_lock);
 	return err;
 }
 
-static void uncount_file(uid_t uid)
+static void uncount_file(unsigned long owner)
 {
 	unsigned long num;
 
 	mutex_lock(&files_lock);
-	num = xa_to_value(xa_load(&files, uid));
+	num = xa_to_value(xa_load(&files, owner));
 	if (num > 1)
-		xa_store(&files, uid, xa_mk_value(num - 1), GFP_KERNEL);
+		xa_store(&files, owner, xa_mk_value(num - 1), GFP_KERNEL);
 	else
-		xa_erase(&files, uid);
+		xa_erase(&files, owner);
 	mutex_unlock(&files_lock);
 }
 
@@ -107,7 +107,7 @@ static void free_state(struct file_state *fs)
 
 static int chardev_open(struct inode *inode, struct file *file)
 {
-	uid_t uid = from_kuid(&init_user_ns, current_uid());
+	struct riso_place_owner owner;
 	struct file_state *fs;
 	int err = -ENOMEM;
 	int i;
@@ -125,7 +125,8 @@ static int chardev_open(struct inode *inode, struct file *file)
 	fs->mm = current->mm;
 	mmgrab(fs->mm);
 	fs->pid = task_tgid_nr(current);
-	fs->uid = uid;
+	riso_place_identify(&owner);
+	fs->owner = riso_place_key(&owner);
 	for (i = 0; i < RISO_PAGES; i++) {
 		fs->page[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		if (!fs->page[i])
@@ -134,7 +135,7 @@ static int chardev_open(struct inode *inode, struct file *file)
 	fs->user.kpage = page_address(fs->page[RISO_USER_KPAGE]);
 	fs->user.upage = page_address(fs->page[RISO_USER_UPAGE]);
 	riso_grant_init(&fs->user);
-	err = count_file(uid);
+	err = count_file(fs->owner);
 	if (err)
 		goto err_free;
 	file->private_data = fs;
@@ -187,7 +188,7 @@ static int chardev_release(struct inode *inode, struct file *file)
 		riso_flow_group_put(&fs->user);
 		riso_dev_put(fs->user.rd);
 	}
-	uncount_file(fs->uid);
+	uncount_file(fs->owner);
 	free_state(fs);
 	return 0;
 }
@@ -329,7 +330,8 @@ static bool has_news(const struct riso_user *u, const struct riso_ioc_wait *w,
 /* One more look at a page of this user: takes it off what the user may have. */
 static bool may_ask(struct riso_user *u)
 {
-	return riso_rate_take(&u->rd->asked, u->owner.uid, RISO_ASK_NS, RISO_ASK_BURST);
+	return riso_rate_take(&u->rd->asked, riso_place_key(&u->owner), RISO_ASK_NS,
+			      RISO_ASK_BURST);
 }
 
 /* Neither lock nor turn is taken for whoever calls without a reason, or too often. */

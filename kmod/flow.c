@@ -558,7 +558,7 @@ static void tell_news(struct riso_flow *f)
 		return;
 	/* The drain work tells the last of what a process has changed too often. */
 	if (f->told && f->who.pid &&
-	    !riso_rate_take(&f->rd->told, f->who.owner.uid, RISO_NEWS_NS,
+	    !riso_rate_take(&f->rd->told, riso_place_key(&f->who.owner), RISO_NEWS_NS,
 			    RISO_NEWS_BURST)) {
 		riso_dev_settle(f->rd);
 		return;

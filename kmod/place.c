@@ -125,11 +125,6 @@ static struct xarray *counts_of(struct riso_places *p, const struct riso_place_o
 	return owner->container ? &p->containers : &p->uids;
 }
 
-static unsigned long key_of(const struct riso_place_owner *owner)
-{
-	return owner->container ?: owner->uid;
-}
-
 /**
  * riso_place_take - give a process a place
  * @p: the places of the device
@@ -146,11 +141,11 @@ int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner)
 
 	if (p->used >= RISO_PLACES_MAX)
 		return -EUSERS;
-	if (!riso_place_is_free(count_of(counts, key_of(owner)), p->used))
+	if (!riso_place_is_free(count_of(counts, riso_place_key(owner)), p->used))
 		return -EDQUOT;
-	if (!riso_rate_take(&p->taken, key_of(owner), RISO_TAKE_NS, RISO_TAKE_BURST))
+	if (!riso_rate_take(&p->taken, riso_place_key(owner), RISO_TAKE_NS, RISO_TAKE_BURST))
 		return -EDQUOT;
-	err = add_one(counts, key_of(owner));
+	err = add_one(counts, riso_place_key(owner));
 	if (!err)
 		p->used++;
 	return err;
@@ -165,6 +160,6 @@ int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner)
  */
 void riso_place_give_back(struct riso_places *p, const struct riso_place_owner *owner)
 {
-	take_one_off(counts_of(p, owner), key_of(owner));
+	take_one_off(counts_of(p, owner), riso_place_key(owner));
 	p->used--;
 }

@@ -41,6 +41,12 @@ struct riso_place_owner {
 	u64 cgroup;
 };
 
+/* What an owner is counted by: numbers of namespaces are far above those of users. */
+static inline unsigned long riso_place_key(const struct riso_place_owner *owner)
+{
+	return owner->container ?: owner->uid;
+}
+
 /**
  * riso_place_is_free - may an owner have one more place?
  * @own: places of the owner

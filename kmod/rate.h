@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How often each user may do what costs others the processor. The rules are in rate.c.
+ * How often each owner may do what costs others the processor. The rules are in rate.c.
  */
 #ifndef RISO_RATE_H
 #define RISO_RATE_H
@@ -9,14 +9,14 @@
 #include <linux/types.h>
 
 enum {
-	/* Of 16 users two share a count on every third host. */
+	/* Of 16 owners two share a count on every third host. */
 	RISO_RATE_BITS = 8,
 };
 
 /**
- * struct riso_rate - how often each user has done one thing
- * @seed: makes it chance whom a user shares a count with
- * @used_ns: up to when its turns are used up, by a hash of the user, ns
+ * struct riso_rate - how often each owner has done one thing
+ * @seed: makes it chance whom an owner shares a count with
+ * @used_ns: up to when its turns are used up, by a hash of the owner, ns
  */
 struct riso_rate {
 	u32 seed;
@@ -24,6 +24,6 @@ struct riso_rate {
 };
 
 void riso_rate_init(struct riso_rate *r);
-bool riso_rate_take(struct riso_rate *r, uid_t uid, s64 each_ns, u32 burst);
+bool riso_rate_take(struct riso_rate *r, unsigned long key, s64 each_ns, u32 burst);
 
 #endif /* RISO_RATE_H */
