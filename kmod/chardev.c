@@ -49,6 +49,13 @@ enum {
 	RISO_ASK_NS = 20 * NSEC_PER_USEC,
 	/* As many looks may be closer to each other. */
 	RISO_ASK_BURST = 16,
+	/*
+	 * What takes the mutex of a device an owner may do once in this many nanoseconds in
+	 * the long run: a tenth of the time of that mutex.
+	 */
+	RISO_TURN_NS = 100 * NSEC_PER_USEC,
+	/* As often at once: a program with many queue pairs begins without a wait. */
+	RISO_TURN_BURST = 1024,
 	RISO_PAGES = 2,
 };
 
@@ -235,6 +242,21 @@ static struct riso_dev *find_dev(const char *name, size_t size)
 	return ERR_PTR(-ENODEV);
 }
 
+/* Who comes too often waits. */
+static int wait_turn(struct riso_dev *rd)
+{
+	struct riso_place_owner owner;
+
+	riso_place_identify(&owner);
+	while (!riso_rate_take(&rd->turns, riso_place_key(&owner), RISO_TURN_NS,
+			       RISO_TURN_BURST)) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		schedule_timeout_killable(1);
+	}
+	return 0;
+}
+
 static int report(const void __user *arg)
 {
 	struct riso_ioc_report r;
@@ -257,7 +279,7 @@ static int report(const void __user *arg)
 	rd = find_dev(r.dev, sizeof(r.dev));
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
-	err = riso_flow_report(rd, r.qpn, r.reason);
+	err = wait_turn(rd) ?: riso_flow_report(rd, r.qpn, r.reason);
 	riso_dev_put(rd);
 	return err;
 }
@@ -282,7 +304,7 @@ static int attach(struct file_state *fs, const void __user *arg)
 	timens_add_monotonic(&offset);
 	u->offset_ns = timespec64_to_ns(&offset);
 	u->rd = rd;
-	err = riso_flow_admit(u, a.qpn);
+	err = wait_turn(rd) ?: riso_flow_admit(u, a.qpn);
 	if (err) {
 		riso_dev_put(rd);
 		return err;
@@ -307,7 +329,8 @@ static int reg(struct file_state *fs, void __user *arg)
 			return -EINVAL;
 		class = r.class;
 	}
-	err = riso_flow_register(fs->user.rd, r.qpn, &class, wishes);
+	err = wait_turn(fs->user.rd) ?:
+	      riso_flow_register(fs->user.rd, r.qpn, &class, wishes);
 	if (err)
 		return err;
 	r.class = class;

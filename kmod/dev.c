@@ -675,6 +675,7 @@ static int add_one(struct ib_device *ibdev)
 	xa_init(&rd->groups);
 	riso_place_init(&rd->places);
 	riso_rate_init(&rd->asked);
+	riso_rate_init(&rd->turns);
 	riso_rate_init(&rd->told);
 	INIT_DELAYED_WORK(&rd->drain, drain_work);
 	INIT_DELAYED_WORK(&rd->lease, lease_expired);

@@ -172,6 +172,7 @@ struct riso_change {
  * @last_group: id given last, under @mutex
  * @places: of processes, under @mutex
  * @asked: how often users asked for a look at their page; without a lock
+ * @turns: how often users did what takes @mutex; without a lock
  * @told: how often listeners were told of what a user changed; without a lock
  * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
@@ -251,6 +252,7 @@ struct riso_dev {
 	u32 last_group;
 	struct riso_places places;
 	struct riso_rate asked;
+	struct riso_rate turns;
 	struct riso_rate told;
 	struct delayed_work lease;
 	struct delayed_work drain;

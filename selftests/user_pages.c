@@ -643,6 +643,42 @@ static bool many_files(void)
 	return error == EMFILE && n >= 256 && n < 10000 && i >= 0;
 }
 
+/* Root of a container has files of its own, and leaves root of the host those of its own. */
+static int fill_files(struct share *unused)
+{
+	(void)unused;
+	while (share_open_file() >= 0)
+		;
+	/* What is opened from here on is outside. */
+	return errno != EMFILE ||
+	       setns(open("/proc/1/ns/cgroup", O_RDONLY), CLONE_NEWCGROUP) ||
+	       share_open_file() < 0;
+}
+
+static bool many_files_of_container(void)
+{
+	return !in_container(fill_files);
+}
+
+/* Who takes the mutex of the device all the time has to wait. */
+static bool registering_on(void)
+{
+	struct share s = share_join();
+	__u64 begin = share_now();
+	__u64 least = (5000 - 1026) * 100000ull;
+	__u32 class;
+	bool good = true;
+	int n;
+
+	for (n = 0; good && n < 5000; n++) {
+		class = RISO_CLASS_BY_RULE;
+		good = !share_register(s.fd, s.qp->qp_num, &class);
+	}
+	good = good && share_now() - begin >= least;
+	share_leave(&s);
+	return good;
+}
+
 #define TRACING "/sys/kernel/tracing/"
 
 /* How often the arbiter was asked since it is counted; 0 turns that off. */
@@ -1489,11 +1525,13 @@ static const struct {
 	{ "passed through a socket", passing },
 	{ "register", registering },
 	{ "many files", many_files },
+	{ "many files of a container", many_files_of_container },
 	{ "many places of a user", many_places },
 	{ "many places of a container", many_places_of_container },
 	{ "many places of root of a container", many_places_of_root },
 	{ "many places of a user namespace", many_places_of_namespace },
 	{ "one that joins anew", joining_anew },
+	{ "one that registers without end", registering_on },
 	{ "calls without a reason", calling },
 	{ "grants", granting },
 	{ "posts while idle", idling },
