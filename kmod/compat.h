@@ -21,6 +21,13 @@
 #define RISO_CREATE_CQ_ARG struct uverbs_attr_bundle
 #endif
 
+/* What genl_family.pre_doit is told of the operation; never looked at here. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define RISO_GENL_OP struct genl_ops
+#else
+#define RISO_GENL_OP struct genl_split_ops
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*fn)(struct hrtimer *),

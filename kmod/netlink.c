@@ -20,6 +20,7 @@
 #include <net/ipv6.h>
 #include <net/netlink.h>
 
+#include "compat.h"
 #include "dev.h"
 #include "flow.h"
 #include "netlink.h"
@@ -43,14 +44,14 @@ static_assert(RDMA_ISOLATE_COMM_MAX + 1 == TASK_COMM_LEN);
 static_assert(RDMA_ISOLATE_WEIGHT_MAX == RISO_WEIGHT_MAX);
 
 enum {
-	/* Dumps that a user may begin in the long run, one in... */
-	RISO_DUMP_NS = 10 * NSEC_PER_MSEC,
+	/* Requests that a user may make in the long run, one in... */
+	RISO_REQUEST_NS = 10 * NSEC_PER_MSEC,
 	/* ...and at once: a tool makes a few for each device. */
-	RISO_DUMP_BURST = 200,
+	RISO_REQUEST_BURST = 200,
 };
 
 static struct genl_family family;
-static struct riso_rate dumps;
+static struct riso_rate requests;
 
 /* Protects event_up: an id of a group that was given back may be another's. */
 static DEFINE_MUTEX(event_lock);
@@ -69,19 +70,34 @@ static int check_admin(struct sk_buff *skb, struct genl_info *info)
 	return -EPERM;
 }
 
-/* Memory for an answer is had, and cleared, for each part of a dump: others wait for that. */
-int rdma_isolate_nl_dump_start(struct netlink_callback *cb)
+/*
+ * Memory for an answer is had, and cleared, for each part of a dump, and what counts is
+ * copied under the lock of the data path: others wait for that.
+ */
+static int check_rate(struct sk_buff *skb, struct netlink_ext_ack *extack)
 {
 	struct riso_place_owner owner;
 
-	if (netlink_capable(cb->skb, CAP_NET_ADMIN))
+	if (netlink_capable(skb, CAP_NET_ADMIN))
 		return 0;
 	riso_place_identify(&owner);
-	if (riso_rate_take(&dumps, owner.uid, RISO_DUMP_NS, RISO_DUMP_BURST))
+	if (riso_rate_take(&requests, riso_place_key(&owner), RISO_REQUEST_NS,
+			   RISO_REQUEST_BURST))
 		return 0;
-	NL_SET_ERR_MSG(cb->extack,
-		       "a user without CAP_NET_ADMIN may have 100 dumps a second");
+	NL_SET_ERR_MSG(extack,
+		       "a user without CAP_NET_ADMIN may make 100 requests a second");
 	return -EBUSY;
+}
+
+int rdma_isolate_nl_dump_start(struct netlink_callback *cb)
+{
+	return check_rate(cb->skb, cb->extack);
+}
+
+static int begin_request(const RISO_GENL_OP *op, struct sk_buff *skb,
+			 struct genl_info *info)
+{
+	return check_rate(skb, info->extack);
 }
 
 /* Who asks: flows and groups are shown as nldev would show their processes. */
@@ -1240,6 +1256,7 @@ static struct genl_family family __ro_after_init = {
 	.version = RDMA_ISOLATE_FAMILY_VERSION,
 	.module = THIS_MODULE,
 	.parallel_ops = true,
+	.pre_doit = begin_request,
 	.ops = rdma_isolate_nl_ops,
 	.n_ops = ARRAY_SIZE(rdma_isolate_nl_ops),
 	.mcgrps = mcgrps,
@@ -1255,7 +1272,7 @@ int __init riso_nl_init(void)
 {
 	int err;
 
-	riso_rate_init(&dumps);
+	riso_rate_init(&requests);
 	err = genl_register_family(&family);
 	if (err)
 		return err;

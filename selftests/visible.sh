@@ -93,14 +93,14 @@ events_need_a_right()
 	return 1
 }
 
-# More dumps than a user may have at once
-dumps_have_a_bound()
+# More requests than a user may make at once
+requests_have_a_bound()
 {
 	local out
 
 	out=$(for ((i = 0; i < 1000; i++)); do echo dev show; done |
 		as_nobody rdma-isolate -b - 2>&1 >/dev/null)
-	[ $? -eq 1 ] && [[ $out == *"without CAP_NET_ADMIN may have 100 dumps a second"* ]] &&
+	[ $? -eq 1 ] && [[ $out == *"without CAP_NET_ADMIN may make 100 requests a second"* ]] &&
 		return
 	ktap_print_msg "$out"
 	return 1
@@ -118,5 +118,5 @@ check "the host sees all" host_sees_all
 check "a container sees its own" container_sees_its_own
 check "a flow by its number" one_by_one
 check "events need a right" events_need_a_right
-check "dumps have a bound" dumps_have_a_bound
+check "requests have a bound" requests_have_a_bound
 ktap_finished

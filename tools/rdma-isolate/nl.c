@@ -167,9 +167,9 @@ static void print_refusal(struct nl *nl, const struct name_set *set,
 		print_culprit(nl, set, mnl_attr_get_u32(offset));
 	if (text && mnl_attr_validate(text, MNL_TYPE_NUL_STRING) >= 0)
 		fputs(mnl_attr_get_str(text), stderr);
-	else if (err == EBUSY && nl->header.nlmsg_flags & NLM_F_DUMP)
+	else if (err == EBUSY)
 		/* Linux 6.1 has no text where a dump begins. */
-		fputs("a user without CAP_NET_ADMIN may have 100 dumps a second", stderr);
+		fputs("a user without CAP_NET_ADMIN may make 100 requests a second", stderr);
 	else if (is_unloaded(err))
 		fputs("module " RDMA_ISOLATE_FAMILY_NAME " was unloaded", stderr);
 	else
