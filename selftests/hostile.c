@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hostile module|kernel|same|wait|sysfs|netlink THREADS DEVICE
+ * hostile KIND THREADS DEVICE
  *
- * Threads of one unprivileged process that do nothing but ask, until they are told to
- * end: "module" calls RISO_IOC_WAIT, reads sysfs and dumps flows, groups and the budget of
- * DEVICE; "kernel" calls getppid() and reads as many files of /proc instead, so that the
- * two differ by what asking the module costs others, and not by the processor that they
- * take. "same" does what "module" does at interfaces that the kernel has without it: it
- * calls getppid(), reads two files of /proc and dumps links of the network as often. "wait",
- * "sysfs" and "netlink" do one part of "module". Prints "ready" when all run,
+ * Threads of one unprivileged process that do nothing but ask, until they are told to end:
+ * "module" calls RISO_IOC_WAIT, reads sysfs, dumps flows, groups and the budget of DEVICE
+ * and asks for its statistics; "kernel" calls getppid() and reads as many files of /proc
+ * instead, so that the two differ by what asking the module costs others, and not by the
+ * processor that they take. "same" does what "module" does at interfaces that the kernel
+ * has without it: it calls getppid(), reads two files of /proc and dumps links of the
+ * network as often. "wait", "sysfs" and "netlink" do one part of "module"; "register"
+ * calls RISO_IOC_REGISTER, and so sleeps most of the time. Prints "ready" when all run,
  * and at its end how often they asked, slept and lost the processor, as JSON.
  */
 #include <err.h>
@@ -38,6 +39,7 @@
 enum {
 	/* Calls between two rounds of reading: about as long as one round takes */
 	CALLS = 200,
+	REGISTERS = 20,
 	NOBODY = 65534,
 };
 
@@ -47,6 +49,7 @@ enum part {
 	PART_NETLINK = 4,
 	PART_KERNEL = 8,
 	PART_SAME = 16,
+	PART_REGISTER = 32,
 };
 
 static const struct {
@@ -57,6 +60,7 @@ static const struct {
 	{ "kernel", PART_KERNEL },
 	{ "same", PART_SAME },
 	{ "wait", PART_WAIT },
+	{ "register", PART_REGISTER },
 	{ "sysfs", PART_SYSFS },
 	{ "netlink", PART_NETLINK },
 };
@@ -65,6 +69,7 @@ static enum part parts;
 static atomic_ulong rounds;
 static const char *device;
 static int file = -1;
+static __u32 qpn;
 static unsigned int family;
 
 static void read_file(const char *name)
@@ -93,6 +98,28 @@ static void call_wait(void)
 	for (i = 0; i < CALLS; i++)
 		if (ioctl(file, RISO_IOC_WAIT, &w))
 			err(1, "wait");
+}
+
+static void call_register(void)
+{
+	struct riso_ioc_register r;
+	int i;
+
+	for (i = 0; i < REGISTERS; i++) {
+		r = (struct riso_ioc_register) { .qpn = qpn, .class = RISO_CLASS_BY_RULE };
+		if (ioctl(file, RISO_IOC_REGISTER, &r))
+			err(1, "register");
+	}
+}
+
+static void ask_statistics(struct mnl_socket *sock)
+{
+	struct nlmsghdr *nlh;
+	char buf[256];
+
+	nlh = genl_begin(buf, family, RDMA_ISOLATE_CMD_STAT_GET, NLM_F_ACK);
+	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_STAT_DEV, device);
+	netlink_ask(sock, nlh, NULL, NULL);
 }
 
 static void read_sysfs(void)
@@ -158,12 +185,15 @@ static void *ask_on(void *arg)
 	for (;;) {
 		if (parts & PART_WAIT)
 			call_wait();
+		if (parts & PART_REGISTER)
+			call_register();
 		if (parts & PART_SYSFS)
 			read_sysfs();
 		if (parts & PART_NETLINK) {
 			dump_all(sock, RDMA_ISOLATE_CMD_FLOW_GET);
 			dump_all(sock, RDMA_ISOLATE_CMD_GROUP_GET);
 			dump_all(sock, RDMA_ISOLATE_CMD_BUDGET_GET);
+			ask_statistics(sock);
 		}
 		if (parts & PART_SAME)
 			ask_same(sock);
@@ -184,7 +214,8 @@ static void attach(void)
 	file = open(RISO_USER_FILE, O_RDWR);
 	if (file < 0)
 		err(1, "%s", device);
-	a.qpn = qp->qp_num;
+	qpn = qp->qp_num;
+	a.qpn = qpn;
 	snprintf(a.dev, sizeof(a.dev), "%s", device);
 	if (ioctl(file, RISO_IOC_ATTACH, &a))
 		err(1, "attach");
@@ -214,11 +245,11 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], kinds[i].name))
 			parts = kinds[i].parts;
 	if (!parts)
-		errx(2, "usage: hostile module|kernel|same|wait|sysfs|netlink THREADS DEVICE");
+		errx(2, "usage: hostile KIND THREADS DEVICE");
 	device = argv[3];
 	if (setgid(NOBODY) || setuid(NOBODY))
 		err(1, "nobody");
-	if (parts & PART_WAIT)
+	if (parts & (PART_WAIT | PART_REGISTER))
 		attach();
 	if (parts & PART_NETLINK) {
 		sock = netlink_open(NETLINK_GENERIC);
