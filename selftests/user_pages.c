@@ -1081,15 +1081,25 @@ static bool boasting(void)
 /* Says again and again that it has posted a lot, without a registered queue pair. */
 static int stranger(struct share *unused)
 {
-	struct share s = share_open_qp();
+	struct riso_upage *u;
+	int fd, dir, error;
+	struct share s;
 
 	(void)unused;
+	/* They do so more often than one owner may in the long run. */
+	if (setuid(4322))
+		return 1;
+	s = share_open_qp();
 	while (!__atomic_load_n(&share_end->enough, __ATOMIC_RELAXED)) {
-		int fd = share_open_file(), dir;
-		struct riso_upage *u;
-
-		if (fd < 0 || share_attach(fd, device, RISO_USER_VERSION, s.qp->qp_num))
+		fd = share_open_file();
+		error = share_attach(fd, device, RISO_USER_VERSION, s.qp->qp_num);
+		if (error && error != EDQUOT)
 			return 1;
+		if (error) {
+			close(fd);
+			usleep(200);
+			continue;
+		}
 		u = share_map(fd, PROT_READ | PROT_WRITE, MAP_SHARED, page, RISO_USER_UPAGE);
 		if (u == MAP_FAILED)
 			return 1;
