@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -51,6 +53,37 @@ static bool is_class(const char *word)
 	return false;
 }
 
+/* The file that execvp() executes */
+static bool find_program(const char *name, char *path, struct stat *st)
+{
+	const char *dirs = strchr(name, '/') ? "" : getenv("PATH") ?: "/bin:/usr/bin";
+	int len;
+
+	for (;; dirs += len + 1) {
+		len = strcspn(dirs, ":");
+		snprintf(path, PATH_MAX, "%.*s%s%s", len, dirs, len ? "/" : "", name);
+		if (!access(path, X_OK) && !stat(path, st) && S_ISREG(st->st_mode))
+			return true;
+		if (!dirs[len])
+			return false;
+	}
+}
+
+bool run_is_secure(const char *name, uid_t uid, gid_t gid)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!find_program(name, path, &st))
+		return false;
+	if ((st.st_mode & S_ISUID) && st.st_uid != uid)
+		return true;
+	/* Where the group may not execute the file, S_ISGID is about locks. */
+	if ((st.st_mode & 02010) == 02010 && st.st_gid != gid)
+		return true;
+	return uid && getxattr(path, "security.capability", NULL, 0) > 0;
+}
+
 int run_program(int argc, char **argv)
 {
 	char shim[PATH_MAX], list[3 * PATH_MAX];
@@ -80,6 +113,9 @@ int run_program(int argc, char **argv)
 	setenv("NCCL_IBVERBS_LIB", shim, 1);
 	if (class)
 		setenv("RDMA_ISOLATE_CLASS", class, 1);
+	if (run_is_secure(argv[2], getuid(), getgid()))
+		error("warning: %s is setuid or setgid, or has capabilities: the shim is not used",
+		      argv[2]);
 	execvp(argv[2], argv + 2);
 	error("%s: %s", argv[2], strerror(errno));
 	return errno == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTED;

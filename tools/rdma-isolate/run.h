@@ -6,6 +6,7 @@
 #define RDMA_ISOLATE_RUN_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /**
  * find_beside - find a file that belongs to the tool
@@ -15,6 +16,20 @@
  * Return: whether it is there.
  */
 bool find_beside(const char * const *place, char *path);
+
+/**
+ * run_is_secure - does a program get more rights than who starts it?
+ * @name: of the program, as execvp() takes it
+ * @uid: real user of who starts it
+ * @gid: real group of who starts it
+ *
+ * For such a program the dynamic linker ignores the paths in LD_PRELOAD. The mount option
+ * nosuid and no_new_privs, which take these rights away, are not looked at.
+ *
+ * Return: whether the file is setuid to another user, setgid to another group, or has
+ * capabilities while @uid is not root.
+ */
+bool run_is_secure(const char *name, uid_t uid, gid_t gid);
 
 /* Become "run [--class CLASS] -- PROGRAM [ARGUMENT]...", or tell why not */
 int run_program(int argc, char **argv);

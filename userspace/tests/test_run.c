@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which programs tools/rdma-isolate says to run without the shim, and that it runs them.
+ */
+#include <limits.h>
+#include <linux/capability.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "run.h"
+
+#define NAME "riso_program"
+
+enum { OTHER = 65534, ANSWER = 42 };
+
+static char dir[32];
+static char file[PATH_MAX], search[PATH_MAX];
+static uid_t uid;
+static gid_t gid;
+
+/* A program that is found in the second directory of PATH */
+static int make_program(void **state)
+{
+	FILE *f;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/riso.XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(search, sizeof(search), "/nowhere:%s:/usr/bin:/bin", dir);
+	snprintf(file, sizeof(file), "%s/" NAME, dir);
+	setenv("PATH", search, 1);
+	f = fopen(file, "w");
+	if (!f)
+		return -1;
+	fprintf(f, "#!/bin/sh\nexit %d\n", ANSWER);
+	uid = getuid();
+	gid = getgid();
+	return fclose(f);
+}
+
+static int remove_program(void **state)
+{
+	(void)state;
+	return unlink(file) || rmdir(dir);
+}
+
+static void change_mode(mode_t mode)
+{
+	assert_int_equal(chmod(file, mode), 0);
+}
+
+static void by_mode(void **state)
+{
+	(void)state;
+	change_mode(0755);
+	assert_false(run_is_secure(NAME, uid + 1, gid + 1));
+
+	change_mode(04755);
+	assert_true(run_is_secure(NAME, uid + 1, gid));
+	assert_false(run_is_secure(NAME, uid, gid + 1));
+
+	change_mode(02755);
+	assert_true(run_is_secure(NAME, uid, gid + 1));
+	assert_false(run_is_secure(NAME, uid + 1, gid));
+
+	/* Nobody of the group may execute it: the bit is about locks. */
+	change_mode(02705);
+	assert_false(run_is_secure(NAME, uid, gid + 1));
+}
+
+static void by_path(void **state)
+{
+	(void)state;
+	change_mode(04755);
+	assert_true(run_is_secure(file, uid + 1, gid));
+	assert_false(run_is_secure("./" NAME, uid + 1, gid));
+	assert_false(run_is_secure("riso_nothing", uid + 1, gid));
+
+	/* What cannot be executed is passed over, and so is a directory. */
+	change_mode(04644);
+	assert_false(run_is_secure(NAME, uid + 1, gid));
+	assert_false(run_is_secure(dir, uid + 1, gid + 1));
+
+	change_mode(04755);
+	setenv("PATH", "/nowhere", 1);
+	assert_false(run_is_secure(NAME, uid + 1, gid));
+	setenv("PATH", search, 1);
+}
+
+static void by_capabilities(void **state)
+{
+	const struct vfs_cap_data raw = {
+		.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+		.data[0].permitted = 1 << CAP_NET_RAW,
+	};
+
+	(void)state;
+	change_mode(0755);
+	if (setxattr(file, "security.capability", &raw, sizeof(raw), 0))
+		skip();
+	assert_true(run_is_secure(NAME, uid + 1, gid));
+	assert_false(run_is_secure(NAME, 0, gid));
+	assert_int_equal(removexattr(file, "security.capability"), 0);
+}
+
+/* Becomes the program in a child; @said is what is printed on standard error. */
+static void run(char *said, size_t size)
+{
+	char *argv[4] = { "run", "--", NAME, NULL };
+	int fds[2], status;
+	ssize_t got;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(fds[1], STDERR_FILENO);
+		_exit(run_program(3, argv));
+	}
+	close(fds[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), ANSWER);
+	got = read(fds[0], said, size - 1);
+	close(fds[0]);
+	assert_true(got >= 0);
+	said[got] = 0;
+}
+
+static void warns_and_runs(void **state)
+{
+	char said[512];
+
+	(void)state;
+	change_mode(0755);
+	run(said, sizeof(said));
+	assert_string_equal(said, "");
+	if (chown(file, OTHER, -1))
+		skip();
+	change_mode(04755);
+	run(said, sizeof(said));
+	assert_non_null(strstr(said, "warning: " NAME " is setuid"));
+	assert_int_equal(chown(file, uid, -1), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_mode),
+		cmocka_unit_test(by_path),
+		cmocka_unit_test(by_capabilities),
+		cmocka_unit_test(warns_and_runs),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("run", tests, make_program, remove_program);
+}
