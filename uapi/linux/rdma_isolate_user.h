@@ -152,9 +152,9 @@ struct riso_upage {
  * Errors: EPROTONOSUPPORT for another version; ENODEV when the network namespace of
  * the caller has no such device; ENOENT when the process has no such queue pair;
  * EBUSY when the process has the device with another file, or the file has one;
- * EDQUOT when the user or the control group of the process has too many processes on
- * the device; EUSERS when the device has too many. After the last two, flow dumps give
- * RISO_REASON_NO_PLACE for the queue pair.
+ * EDQUOT when the container of the process, or outside of containers its user, has too
+ * many processes on the device, or takes part anew too often; EUSERS when the device has
+ * too many. After the last two, flow dumps give RISO_REASON_NO_PLACE for the queue pair.
  */
 struct riso_ioc_attach {
 	__u32 version;
