@@ -350,10 +350,6 @@ static int set_mode(struct riso_dev *rd, enum riso_state mode,
 	lockdep_assert_held(&rd->control);
 	if (rd->state == mode)
 		return 0;
-	if (rd->removing) {
-		NL_SET_ERR_MSG(extack, "the device is being removed");
-		return -ENODEV;
-	}
 	if (rd->state == RISO_STATE_DRAINING) {
 		if (mode == RISO_STATE_IDLE)
 			return 0;
@@ -506,6 +502,11 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 	int err;
 
 	mutex_lock(&rd->control);
+	if (rd->removing) {
+		NL_SET_ERR_MSG(extack, "the device is being removed");
+		err = -ENODEV;
+		goto unlock;
+	}
 	cfg = rd->own;
 	err = merge_cfg(&cfg, chg, extack);
 	if (!err && (chg->mask & RISO_SET_MODE))
@@ -514,6 +515,7 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		put_in_force(rd, &cfg, &nobody, 0);
 	if (!err && (chg->mask & RISO_SET_HISTOGRAM))
 		riso_observe_update(rd);
+unlock:
 	mutex_unlock(&rd->control);
 	return err;
 }
