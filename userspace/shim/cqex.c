@@ -7,8 +7,8 @@
  * CQ can tell of them, and the program is shown those.
  *
  * Lock: riso_cq.session is held from start_poll to end_poll, as providers hold one of
- * their own. The reaper, who comes under riso_member.lock, only tries it, and so does who
- * arms the CQ.
+ * their own. The reaper, who comes under riso_member.lock, only tries it, and so do who
+ * arms the CQ and who has it resized for the chunks of one more flow.
  */
 #include <errno.h>
 

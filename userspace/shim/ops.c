@@ -32,7 +32,7 @@ static struct riso_map told = RISO_MAP_INIT;
 
 /* Serialises who asks the kernel: the last answer is the one in force. */
 pthread_mutex_t riso_class_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Serialises what changes the size of a CQ. */
+/* What is known of the sizes of CQs; who holds it waits for no session. */
 pthread_mutex_t riso_size_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What ibv_wr_* functions there are here: all up to ibv_wr_send_tso() */
@@ -216,6 +216,7 @@ static struct riso_cq *new_cq(struct riso_ctx *ctx, int asked)
 	c->asked = asked;
 	LIST_INIT(&c->zombies);
 	pthread_mutex_init(&c->session, NULL);
+	pthread_mutex_init(&c->resize, NULL);
 	return c;
 }
 
@@ -223,6 +224,7 @@ static void free_cq(struct riso_cq *c)
 {
 	if (!c)
 		return;
+	pthread_mutex_destroy(&c->resize);
 	pthread_mutex_destroy(&c->session);
 	free(c->soft);
 	free(c);
@@ -363,21 +365,32 @@ int riso_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
 	int err = 0;
+	int real;
 
 	if (!c)
 		return riso_real.resize_cq(cq, cqe);
+	riso_lock(&c->resize);
 	riso_lock(&riso_size_lock);
-	/* Before anything has changed; what is too large is the provider's to refuse. */
-	if (c->soft && cqe > 0 && cqe <= c->ctx->max_cqe)
+	/*
+	 * Before anything has changed, and for a flow that comes meanwhile, too; what is
+	 * too large is the provider's to refuse.
+	 */
+	if (cqe > 0 && cqe <= c->ctx->max_cqe)
 		err = riso_comp_grow(c, cqe);
-	if (!err)
-		err = riso_real.resize_cq(cq, larger(cqe, wanted_extra(c),
-						     c->ctx->max_cqe));
-	if (!err) {
-		c->asked = cqe;
-		update_spare(c);
-	}
+	real = larger(cqe, wanted_extra(c), c->ctx->max_cqe);
 	riso_unlock(&riso_size_lock);
+	if (err)
+		goto unlock;
+	/* It may wait for a session of another thread, which may wait for the lock. */
+	err = riso_real.resize_cq(cq, real);
+	if (err)
+		goto unlock;
+	riso_lock(&riso_size_lock);
+	c->asked = cqe;
+	update_spare(c);
+	riso_unlock(&riso_size_lock);
+unlock:
+	riso_unlock(&c->resize);
 	return err;
 }
 
@@ -468,6 +481,21 @@ int riso_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 }
 
 /*
+ * Unless the provider may have to wait: for a session, which may be that of this thread, or
+ * for one that resizes the CQ and waits for a session.
+ */
+static void try_resize(struct riso_cq *c, int cqe)
+{
+	if (pthread_mutex_trylock(&c->resize))
+		return;
+	if (riso_cqex_try(c)) {
+		riso_real.resize_cq(c->cq, cqe);
+		riso_cqex_leave(c);
+	}
+	pthread_mutex_unlock(&c->resize);
+}
+
+/*
  * Get entries for the chunks of one more flow, or have it share those of the others;
  * false if there are none.
  */
@@ -480,7 +508,7 @@ static bool reserve(struct riso_cq *c)
 	c->reserved += RISO_SLOTS;
 	want = c->asked + wanted_extra(c);
 	if (want > c->cq->cqe && want <= c->ctx->max_cqe)
-		riso_real.resize_cq(c->cq, want);
+		try_resize(c, want);
 	ok = c->cq->cqe - c->asked >= RISO_SPARE;
 	if (!ok)
 		c->reserved -= RISO_SLOTS;

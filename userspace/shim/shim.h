@@ -7,8 +7,9 @@
  *
  *	riso_flow.build		from ibv_wr_start() to ibv_wr_complete() or _abort()
  *	riso_cq.session		from ibv_start_poll() to ibv_end_poll()
+ *	riso_cq.resize		while the provider resizes a CQ
  *	riso_class_lock		what the kernel is asked for, until that is in force
- *	riso_size_lock		the sizes of CQs
+ *	riso_size_lock		what is known of the sizes of CQs
  *	pollers.lock		poller.c: threads that poll without a lock
  *	members.lock		page.c: the list of members, and their helper threads
  *	riso_member.lock	a member with its flows, records, slots and CQs
@@ -16,8 +17,10 @@
  *
  * The program holds the first two while it runs its own code. Under riso_member.lock
  * the provider posts and polls, but nobody waits: neither for the kernel nor for the
- * first two locks. What is not held while the program runs its own code is taken by
- * riso_lock(), so that a thread that is cancelled leaves nothing locked.
+ * first two locks. Nor does anybody under riso_size_lock wait for a session, or for a
+ * provider that does, as its ibv_resize_cq() may: who has the session may want to create
+ * a queue pair or to fork. What is not held while the program runs its own code is taken
+ * by riso_lock(), so that a thread that is cancelled leaves nothing locked.
  */
 #ifndef RISO_SHIM_H
 #define RISO_SHIM_H
@@ -307,12 +310,13 @@ struct riso_soft {
  *	or %RISO_SEVERAL
  * @unseen: how often the helper has looked since the program polled
  * @round: of the helper that looked last
- * @soft: ring of completions that wait, once there was a flow; changes under
- *	riso_size_lock, too
+ * @soft: ring of completions that wait, once there was a flow or the program has resized
+ *	the CQ; changes under riso_size_lock, too
  * @soft_num: size of the ring; likewise
  * @soft_head: next one for the program
  * @soft_tail: next free one
  * @session: held from start_poll to end_poll
+ * @resize: held while the provider resizes it; under riso_size_lock it is only tried
  * @snap: the completion shown is @cur, not the provider's; under @session
  * @cur: the completion shown; under @session
  */
@@ -340,6 +344,7 @@ struct riso_cq {
 	uint32_t soft_head;
 	uint32_t soft_tail;
 	pthread_mutex_t session;
+	pthread_mutex_t resize;
 	bool snap;
 	struct riso_soft cur;
 };

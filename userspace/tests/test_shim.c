@@ -666,6 +666,7 @@ static struct ibv_cq_ex *fake_create_cq_ex(struct ibv_context *context,
 static int fake_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	fake_syscall();
+	fake_wait_session((struct fake_cq *)cq);
 	if (fake.no_resize || cqe > fake.max_cqe)
 		return EINVAL;
 	cq->cqe = cqe;
@@ -1016,6 +1017,8 @@ static void reset_fake(void)
 	fake.reported = 0;
 	fake.run_helper = false;
 	fake.at_call = NULL;
+	fake.keeps_lock = false;
+	fake.deadlock = false;
 	fake.thread_err = 0;
 	fake.least_stack = 0;
 	unsetenv("RDMA_ISOLATE_SPIN_US");
@@ -3844,14 +3847,22 @@ static void forked(void **state)
 	pump(p, 1, 1);
 }
 
+static bool is_any(void *value, void *arg)
+{
+	(void)value;
+	(void)arg;
+	return true;
+}
+
 /* All is as it was when the call was interrupted. */
 static bool is_untouched(void)
 {
 	struct riso_ctx *c = riso_map_find(&riso_ctxs, ctx);
+	struct riso_cq *cq = riso_map_search(&riso_cqs, is_any, NULL);
 
 	if (c->m->fd < 0)
 		return false;
-	return is_locked(&c->m->lock) || is_locked(&riso_size_lock) ||
+	return is_locked(&c->m->lock) || is_locked(&cq->resize) ||
 	       is_locked(&riso_class_lock);
 }
 
@@ -4057,6 +4068,31 @@ static void resized(void **state)
 	assert_false(q.cq->overflow);
 	riso_destroy_qp(&q.qp->ex.qp_base);
 	riso_destroy_cq(ibv_cq_ex_to_cq(&q.cq->cq));
+}
+
+static struct prog comer;
+
+static void flow_comes(void)
+{
+	fake.at_call = NULL;
+	comer.qp = make_qp(&comer, comer.cq, 0);
+}
+
+/* The first flow of a CQ may come while that is resized, and has room for all of it. */
+static void resized_meanwhile(void **state)
+{
+	struct riso_cq *c;
+
+	(void)state;
+	comer.cq = make_cq(DEPTH);
+	c = riso_map_find(&riso_cqs, comer.cq);
+	fake.at_call = flow_comes;
+	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&comer.cq->cq), 8 * DEPTH), 0);
+	assert_non_null(riso_map_find(&riso_flows, comer.qp));
+	assert_int_equal(c->asked, 8 * DEPTH);
+	assert_true(c->soft_num >= 8 * DEPTH + RISO_SLOTS);
+	riso_destroy_qp(&comer.qp->ex.qp_base);
+	riso_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
 }
 
 /*
@@ -4397,8 +4433,45 @@ static void polls_and_classes(void **state)
 }
 
 /*
+ * A queue pair that comes while the provider has its lock of the CQ for a session is
+ * governed with the entries that there are. The next one brings more.
+ */
+static void created_in_session(void **state)
+{
+	enum { QPS = 7 };
+	struct prog *p = *state;
+	struct ibv_cq_init_attr_ex init = { .cqe = DEPTH };
+	struct ibv_poll_cq_attr attr = {};
+	struct fake_qp *qp[QPS];
+	struct ibv_cq_ex *cq;
+	int i, made;
+
+	fake.class_id = RISO_CLASS_LATENCY;
+	ctx = riso_open_device(&fake.device);
+	cq = ibv_create_cq_ex(ctx, &init);
+	p->cq = (struct fake_cq *)cq;
+	made = cq->cqe;
+	fake_receive(p->cq);
+	fake.keeps_lock = true;
+	assert_int_equal(ibv_start_poll(cq, &attr), 0);
+	assert_true(p->cq->open);
+	for (i = 0; i < QPS - 1; i++) {
+		qp[i] = make_qp(p, p->cq, 0);
+		assert_non_null(riso_map_find(&riso_flows, qp[i]));
+	}
+	assert_false(fake.deadlock);
+	assert_int_equal(cq->cqe, made);
+	ibv_end_poll(cq);
+	qp[i] = make_qp(p, p->cq, 0);
+	assert_int_equal(cq->cqe, DEPTH + QPS * RISO_SLOTS);
+	for (i = 0; i < QPS; i++)
+		riso_destroy_qp(&qp[i]->ex.qp_base);
+}
+
+/*
  * A provider keeps its lock of an extended CQ over a session. Meanwhile the program posts
- * there, and others arm the CQ, look for news, poll it, and make it active.
+ * there and creates queue pairs, and others do that, too, arm the CQ, resize it, look for
+ * news, poll it, and make it active.
  */
 enum { SESSIONS = 200, SESSION_ROUNDS = 20 };
 
@@ -4406,6 +4479,21 @@ static struct {
 	struct prog p;
 	uint32_t left;
 } session;
+
+static void session_create_one(void)
+{
+	struct prog q = {};
+
+	q.qp = make_qp(&q, session.p.cq, 0);
+	riso_destroy_qp(&q.qp->ex.qp_base);
+}
+
+/* As before a fork, whose child would have no turn here */
+static void session_lock_sizes(void)
+{
+	pthread_mutex_lock(&riso_size_lock);
+	pthread_mutex_unlock(&riso_size_lock);
+}
 
 static void session_poll(void)
 {
@@ -4419,6 +4507,10 @@ static void session_poll(void)
 			continue;
 		post(session.p.qp, IBV_WR_SEND, i, 8, 0);
 		coop_yield();
+		if (i % 2)
+			session_create_one();
+		else
+			session_lock_sizes();
 		post(session.p.qp, IBV_WR_RDMA_WRITE, i, 2 * CHUNK, IBV_SEND_SIGNALED);
 		if (!ibv_next_poll(cq))
 			coop_yield();
@@ -4461,13 +4553,33 @@ static void session_change(void)
 	}
 }
 
+static void session_create(void)
+{
+	while (session.left) {
+		session_create_one();
+		coop_yield();
+	}
+}
+
+static void session_resize(void)
+{
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(&session.p.cq->cq);
+	uint32_t i = 0;
+
+	while (session.left) {
+		riso_resize_cq(cq, (2 + i++ % 2) * DEPTH);
+		coop_yield();
+	}
+}
+
+static void (*const session_does[])(void) = {
+	session_poll, session_arm, session_news, session_change, session_create,
+	session_resize,
+};
+
 static void session_thread(unsigned int thread)
 {
-	static void (*const does[])(void) = {
-		session_poll, session_arm, session_news, session_change,
-	};
-
-	does[thread]();
+	session_does[thread]();
 }
 
 static void sessions_keep_lock(void **state)
@@ -4483,9 +4595,8 @@ static void sessions_keep_lock(void **state)
 	fake.keeps_lock = true;
 	for (n = 1; n <= SESSIONS && !fake.deadlock; n++) {
 		session.left = 1;
-		coop_run(n, session_thread, 4);
+		coop_run(n, session_thread, ARRAY_SIZE(session_does));
 	}
-	fake.keeps_lock = false;
 	if (fake.deadlock)
 		fail_msg("seed %ju", (uintmax_t)n - 1);
 	riso_destroy_qp(&session.p.qp->ex.qp_base);
@@ -4634,6 +4745,7 @@ int main(int argc, char **argv)
 		TEST(closed_early),
 		TEST(helper_posts),
 		TEST(resized),
+		TEST(resized_meanwhile),
 		TEST(helper_ends),
 		TEST(helper_waits),
 		TEST(helper_each),
@@ -4643,6 +4755,7 @@ int main(int argc, char **argv)
 		TEST(asks_again),
 		TEST(threads),
 		TEST_EMPTY(polls_and_classes),
+		TEST_EMPTY(created_in_session),
 		TEST_EMPTY(sessions_keep_lock),
 	};
 
