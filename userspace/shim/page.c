@@ -226,6 +226,12 @@ void riso_member_publish(struct riso_member *m)
 	}
 }
 
+/* The device is gone: nothing holds the program up. */
+static void set_gone(struct riso_member *m)
+{
+	__atomic_store_n(&m->gone, true, __ATOMIC_RELAXED);
+}
+
 /**
  * riso_member_register - ask for the class of a queue pair
  * @m: the member, not locked
@@ -238,8 +244,11 @@ int riso_member_register(struct riso_member *m, uint32_t qpn, uint32_t *class_id
 {
 	struct riso_ioc_register reg = { .qpn = qpn, .class = *class_id };
 
-	if (riso_sys.ioctl(m->fd, RISO_IOC_REGISTER, &reg))
+	if (riso_sys.ioctl(m->fd, RISO_IOC_REGISTER, &reg)) {
+		if (errno == ENODEV)
+			set_gone(m);
 		return errno;
+	}
 	*class_id = reg.class;
 	return 0;
 }
@@ -247,10 +256,8 @@ int riso_member_register(struct riso_member *m, uint32_t qpn, uint32_t *class_id
 /* Have the kernel look at the page, and wait for what it does. */
 static void wait_kernel(struct riso_member *m, const struct riso_ioc_wait *w)
 {
-	if (!riso_sys.ioctl(m->fd, RISO_IOC_WAIT, w) || errno == EINTR)
-		return;
-	/* The device is gone: nothing holds the program up. */
-	__atomic_store_n(&m->gone, true, __ATOMIC_RELAXED);
+	if (riso_sys.ioctl(m->fd, RISO_IOC_WAIT, w) && errno != EINTR)
+		set_gone(m);
 }
 
 static bool holds(const struct riso_member *m)
@@ -762,6 +769,20 @@ static struct riso_member *new_member(const char *name)
 	return m;
 }
 
+/* Nobody has asked the kernel since, if nothing was held when the device went. */
+static bool is_gone(struct riso_member *m)
+{
+	struct riso_ioc_wait w = {};
+	bool attached;
+
+	riso_lock(&m->lock);
+	attached = m->attached;
+	riso_unlock(&m->lock);
+	if (attached)
+		wait_kernel(m, &w);
+	return __atomic_load_n(&m->gone, __ATOMIC_RELAXED);
+}
+
 /**
  * riso_member_get - this process on a device that it may take part in
  * @name: of the device
@@ -779,8 +800,7 @@ struct riso_member *riso_member_get(const char *name)
 	}
 	TAILQ_FOREACH(m, &members.list, list) {
 		/* One that came back under the same name is another device. */
-		if (!__atomic_load_n(&m->gone, __ATOMIC_RELAXED) &&
-		    !strcmp(m->name, name)) {
+		if (!strcmp(m->name, name) && !is_gone(m)) {
 			m->refs++;
 			goto unlock;
 		}

@@ -101,7 +101,7 @@ static struct {
 	};
 	uint32_t class_id;
 	uint32_t wish;		/* what was asked for last */
-	int open_err, attach_err, map_err, register_err;
+	int open_err, attach_err, map_err, register_err, wait_err;
 	int opened, closed, waits, attached;
 	int registers;
 	uint32_t inline_given, depth_given;
@@ -812,7 +812,8 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 					 __ATOMIC_RELAXED);
 			usleep(50);
 		}
-		return 0;
+		errno = fake.wait_err;
+		break;
 	default:
 		fail();
 	}
@@ -1013,6 +1014,7 @@ static void reset_fake(void)
 	fake.attach_err = 0;
 	fake.map_err = 0;
 	fake.register_err = 0;
+	fake.wait_err = 0;
 	fake.attached = 0;
 	fake.reported = 0;
 	fake.run_helper = false;
@@ -3974,6 +3976,38 @@ static void closed_early(void **state)
 	p->cq = NULL;
 }
 
+/* One that came back under its name is another device, also if nothing was held there. */
+static void came_back(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct riso_member *same, *other;
+
+	same = riso_member_get("fake0");
+	riso_member_put(same);
+	assert_ptr_equal(same, f->ctx->m);
+	fake.wait_err = ENODEV;
+	other = riso_member_get("fake0");
+	riso_member_attach(other, fake.next_qpn - 1);
+	riso_member_put(other);
+	assert_ptr_not_equal(other, f->ctx->m);
+	assert_int_equal(fake.attached, 2);
+}
+
+/* Nobody waits for a device whose end is seen when a class is asked for. */
+static void gone_for_class(void **state)
+{
+	struct prog *p = *state;
+
+	fake.register_err = ENODEV;
+	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT),
+			 ENODEV);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 1);
+	fake_run(p->qp, 1);
+	expect(p, 1, IBV_WC_SUCCESS);
+}
+
 /* The helper posts for a program that does not call, and keeps what it finds. */
 static void helper_posts(void **state)
 {
@@ -4743,6 +4777,8 @@ int main(int argc, char **argv)
 		TEST(forked_inside),
 		TEST(kept_from_cancel),
 		TEST(closed_early),
+		TEST(came_back),
+		TEST(gone_for_class),
 		TEST(helper_posts),
 		TEST(resized),
 		TEST(resized_meanwhile),
