@@ -59,6 +59,7 @@ static uint64_t clock_now(void)
 
 struct riso_sys riso_sys = {
 	.open = open,
+	.read = read,
 	.ioctl = ioctl,
 	.mmap = mmap,
 	.munmap = munmap,

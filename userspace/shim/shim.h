@@ -87,6 +87,7 @@ extern struct riso_real riso_real;
  */
 struct riso_sys {
 	int (*open)(const char *path, int flags, ...);
+	ssize_t (*read)(int fd, void *buf, size_t count);
 	int (*ioctl)(int fd, unsigned long request, ...);
 	void *(*mmap)(void *addr, size_t len, int prot, int flags, int fd,
 		      off_t off);

@@ -103,6 +103,7 @@ static struct {
 	uint32_t wish;		/* what was asked for last */
 	int open_err, attach_err, map_err, register_err, wait_err;
 	int opened, closed, waits, attached;
+	const char *now_called;	/* where libibverbs has the name of before */
 	int registers;
 	uint32_t inline_given, depth_given;
 	uint32_t reported;	/* queue pair and reason of the last report */
@@ -753,16 +754,33 @@ static int fake_query_device(struct ibv_context *context,
 
 /* The kernel. */
 
+enum { FAKE_FILE = 1000, FAKE_NAME };
+
+static const char *fake_name(void)
+{
+	return fake.now_called ? fake.now_called : fake.device.name;
+}
+
 static int fake_open(const char *path, int flags, ...)
 {
 	(void)flags;
+	if (!strcmp(path, "/sys/class/infiniband_verbs/uverbs0/ibdev")) {
+		errno = ENOENT;
+		return fake.now_called ? FAKE_NAME : -1;
+	}
 	assert_string_equal(path, RISO_USER_FILE);
 	if (fake.open_err) {
 		errno = fake.open_err;
 		return -1;
 	}
 	fake.opened++;
-	return 1000;
+	return FAKE_FILE;
+}
+
+static ssize_t fake_read(int fd, void *buf, size_t count)
+{
+	assert_int_equal(fd, FAKE_NAME);
+	return snprintf(buf, count, "%s\n", fake_name());
 }
 
 static int fake_ioctl(int fd, unsigned long request, ...)
@@ -774,7 +792,7 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 	va_list ap;
 	void *arg;
 
-	assert_int_equal(fd, 1000);
+	assert_int_equal(fd, FAKE_FILE);
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
@@ -783,14 +801,16 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 	case RISO_IOC_ATTACH:
 		attach = arg;
 		assert_int_equal(attach->version, RISO_USER_VERSION);
-		assert_string_equal(attach->dev, fake.device.name);
 		assert_int_equal(attach->qpn, fake.next_qpn - 1);
-		errno = fake.attach_err;
+		errno = strcmp(attach->dev, fake_name()) ? ENODEV : fake.attach_err;
 		fake.attached += !errno;
 		break;
 	case RISO_IOC_REPORT:
 		report = arg;
-		assert_string_equal(report->dev, fake.device.name);
+		if (strcmp(report->dev, fake_name())) {
+			errno = ENODEV;
+			break;
+		}
 		fake.reported = report->qpn;
 		fake.reason = report->reason;
 		break;
@@ -826,7 +846,7 @@ static void *fake_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	(void)addr;
 	assert_int_equal(len, 4096);
 	assert_int_equal(flags, MAP_SHARED);
-	assert_int_equal(fd, 1000);
+	assert_int_equal(fd, FAKE_FILE);
 	if (off)
 		assert_int_equal(prot, PROT_READ | PROT_WRITE);
 	else
@@ -847,8 +867,8 @@ static int fake_munmap(void *addr, size_t len)
 
 static int fake_close(int fd)
 {
-	(void)fd;
-	__atomic_add_fetch(&fake.closed, 1, __ATOMIC_RELEASE);
+	if (fd == FAKE_FILE)
+		__atomic_add_fetch(&fake.closed, 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -1016,6 +1036,7 @@ static void reset_fake(void)
 	fake.register_err = 0;
 	fake.wait_err = 0;
 	fake.attached = 0;
+	fake.now_called = NULL;
 	fake.reported = 0;
 	fake.run_helper = false;
 	fake.at_call = NULL;
@@ -1025,6 +1046,7 @@ static void reset_fake(void)
 	fake.least_stack = 0;
 	unsetenv("RDMA_ISOLATE_SPIN_US");
 	snprintf(fake.device.name, sizeof(fake.device.name), "fake0");
+	snprintf(fake.device.dev_name, sizeof(fake.device.dev_name), "uverbs0");
 }
 
 static int setup(void **state)
@@ -3694,6 +3716,18 @@ static void imported(void **state)
 	pump(p, 1, 1);
 }
 
+/* The kernel is told of a device by its name of now. */
+static void renamed(void **state)
+{
+	struct prog *p = *state;
+
+	fake.now_called = "fake7";
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(2 * DEPTH);
+	p->qp = make_qp(p, p->cq, 0);
+	assert_int_equal(fake.attached, 1);
+}
+
 /* The provider hears of no domain of a single thread, and the program of no change. */
 static void parent_domain(void **state)
 {
@@ -4659,6 +4693,7 @@ static int fake_group_setup(void **state)
 	};
 	riso_sys = (struct riso_sys) {
 		.open = fake_open,
+		.read = fake_read,
 		.ioctl = fake_ioctl,
 		.mmap = fake_mmap,
 		.munmap = fake_munmap,
@@ -4769,6 +4804,7 @@ int main(int argc, char **argv)
 		TEST(builders_refused),
 		TEST(builders_keys),
 		TEST_EMPTY(imported),
+		TEST_EMPTY(renamed),
 		TEST(parent_domain),
 		TEST_EMPTY(extended_cq),
 		TEST_EMPTY(polled_plain),
