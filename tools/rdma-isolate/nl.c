@@ -400,17 +400,17 @@ struct nl *nl_open(void)
 
 	nl = calloc(1, sizeof(*nl));
 	if (!nl) {
-		socket_error("memory");
-		return NULL;
+		err = socket_error("memory");
+		goto out;
 	}
 
 	nl->sock = mnl_socket_open(NETLINK_GENERIC);
 	if (!nl->sock) {
-		socket_error("open");
+		err = socket_error("open");
 		goto free_nl;
 	}
 	if (mnl_socket_bind(nl->sock, 0, MNL_SOCKET_AUTOPID) < 0) {
-		socket_error("bind");
+		err = socket_error("bind");
 		goto close_sock;
 	}
 	/* without these a refusal has no text, and repeats the request */
@@ -436,6 +436,8 @@ close_sock:
 	mnl_socket_close(nl->sock);
 free_nl:
 	free(nl);
+out:
+	errno = -err;
 	return NULL;
 }
 

@@ -37,7 +37,8 @@ bool nl_module_loaded(void);
 /**
  * nl_open - find the family
  *
- * Return: the socket, NULL after telling what is wrong.
+ * Return: the socket, or NULL after telling what is wrong: errno is ENOENT if the module
+ * is not there, or not in this network namespace.
  */
 struct nl *nl_open(void);
 void nl_close(struct nl *nl);

@@ -335,12 +335,12 @@ static void on_signal(struct source *s)
 static struct source module = { .fd = -1, .ready = on_module };
 static struct source signals = { .fd = -1, .ready = on_signal };
 
-/* Tells what is missing. */
-static bool find_module(void)
+/* 0, or a negative errno after telling what is missing: -ENOENT if that is the module */
+static int find_module(void)
 {
 	requests = nl_open();
 	events = requests ? nl_open() : NULL;
-	return events && !nl_subscribe(events);
+	return events ? nl_subscribe(events) : -errno;
 }
 
 /* Does an address belong to this host? */
@@ -414,7 +414,7 @@ int main(int argc, char **argv)
 {
 	char error[CONF_ERROR_LEN];
 	const char *why;
-	int usage;
+	int usage, err;
 
 	usage = conf_args(argc, argv, &args);
 	if (usage != CONF_RUN)
@@ -428,8 +428,9 @@ int main(int argc, char **argv)
 		puts("OK");
 		return CONF_DONE;
 	}
-	if (!find_module())
-		return CONF_NO_MODULE;
+	err = find_module();
+	if (err)
+		return err == -ENOENT ? CONF_NO_MODULE : cannot_start();
 	why = start();
 	if (why) {
 		log_line("%s: %s", why, strerror(errno));
