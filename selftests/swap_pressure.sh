@@ -6,14 +6,14 @@
 # group, where memory is short, while the connection is reset and lost, and comes back.
 # Nothing hangs, and the memory holds what was written to it.
 #
-#	RISO_PRESSURE	rounds (default 10)
+#	RISO_PRESSURE	rounds (default 6)
 #
 # One kernel is enough.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
 
-ROUNDS=${RISO_PRESSURE:-10}
+ROUNDS=${RISO_PRESSURE:-6}
 MNT=/dev/shm/riso-swap
 SWAP=$MNT/file
 SWAP_MB=96
