@@ -114,7 +114,6 @@ static void free_state(struct file_state *fs)
 
 static int chardev_open(struct inode *inode, struct file *file)
 {
-	struct riso_place_owner owner;
 	struct file_state *fs;
 	int err = -ENOMEM;
 	int i;
@@ -132,8 +131,7 @@ static int chardev_open(struct inode *inode, struct file *file)
 	fs->mm = current->mm;
 	mmgrab(fs->mm);
 	fs->pid = task_tgid_nr(current);
-	riso_place_identify(&owner);
-	fs->owner = riso_place_key(&owner);
+	fs->owner = riso_place_own_key();
 	for (i = 0; i < RISO_PAGES; i++) {
 		fs->page[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		if (!fs->page[i])
@@ -245,11 +243,9 @@ static struct riso_dev *find_dev(const char *name, size_t size)
 /* Who comes too often waits. */
 static int wait_turn(struct riso_dev *rd)
 {
-	struct riso_place_owner owner;
+	unsigned long key = riso_place_own_key();
 
-	riso_place_identify(&owner);
-	while (!riso_rate_take(&rd->turns, riso_place_key(&owner), RISO_TURN_NS,
-			       RISO_TURN_BURST)) {
+	while (!riso_rate_take(&rd->turns, key, RISO_TURN_NS, RISO_TURN_BURST)) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		schedule_timeout_killable(1);

@@ -344,7 +344,7 @@ static void note_error(struct riso_dev *rd, const struct ib_wc *wc)
 
 	if (wc->status == IB_WC_SUCCESS || wc->status == IB_WC_WR_FLUSH_ERR)
 		return;
-	f = riso_flow_find(rd, wc->qp);
+	f = riso_flow_find(rd, wc->qp, false);
 	if (f && f->mode != RISO_FLOW_PASS)
 		riso_flow_failed(f, wc->status);
 }

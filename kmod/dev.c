@@ -668,8 +668,8 @@ static int add_one(struct ib_device *ibdev)
 	ratelimit_set_flags(&rd->faults, RATELIMIT_MSG_ON_RELEASE);
 	spin_lock_init(&rd->lock);
 	seqcount_spinlock_init(&rd->cfg_seq, &rd->lock);
-	hash_init(rd->qps);
-	hash_init(rd->user_qps);
+	hash_init(rd->qps[false]);
+	hash_init(rd->qps[true]);
 	hash_init(rd->cqs);
 	hash_init(rd->idents);
 	hash_init(rd->tenants);

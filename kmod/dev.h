@@ -155,8 +155,8 @@ struct riso_change {
  * @observed: counters and histograms of observe mode
  * @observing: posts are counted, under @control
  * @timing: completions are looked at for it, likewise
- * @qps: flows of the kernel by QP, read under RCU, written under @mutex
- * @user_qps: likewise those of programs, so that nobody makes posts look far
+ * @qps: flows by QP, read under RCU, written under @mutex; those of programs in the second
+ *	table, so that nobody makes posts look far
  * @cqs: shadows of kernel CQs by CQ, likewise
  * @ref: holders of a pointer to this
  * @index: of @ibdev
@@ -171,8 +171,8 @@ struct riso_change {
  * @tenants: by what makes them one, under @mutex
  * @last_group: id given last, under @mutex
  * @places: of processes, under @mutex
- * @asked: how often users asked for a look at their page; without a lock
- * @turns: how often users did what takes @mutex; without a lock
+ * @asked: how often owners asked for a look at their page; without a lock
+ * @turns: how often owners did what takes @mutex; without a lock
  * @told: how often listeners were told of what a user changed; without a lock
  * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
@@ -235,8 +235,7 @@ struct riso_dev {
 	struct riso_observed __percpu *observed;
 	bool observing;
 	bool timing;
-	DECLARE_HASHTABLE(qps, RISO_QP_HASH_BITS);
-	DECLARE_HASHTABLE(user_qps, RISO_QP_HASH_BITS);
+	DECLARE_HASHTABLE(qps[2], RISO_QP_HASH_BITS);
 	DECLARE_HASHTABLE(cqs, RISO_CQ_HASH_BITS);
 
 	struct kref ref;

@@ -740,10 +740,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	}
 	update(f);
 	riso_observe_flow(f);
-	if (user)
-		hash_add_rcu(rd->user_qps, &f->hash, (unsigned long)qp);
-	else
-		hash_add_rcu(rd->qps, &f->hash, (unsigned long)qp);
+	hash_add_rcu(rd->qps[user], &f->hash, (unsigned long)qp);
 	riso_nl_changed();
 	trace_flow_create(f, reason(f));
 	riso_dev_unlock(rd);

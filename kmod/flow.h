@@ -205,25 +205,13 @@ struct riso_flow {
 	struct riso_watch __rcu *watch;
 };
 
-/* The flow of a QP of the kernel or NULL; under RCU. */
+/* The flow of a QP, of the kernel or of a @user's program, or NULL; under RCU. */
 static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
-					       const struct ib_qp *qp)
+					       const struct ib_qp *qp, bool user)
 {
 	struct riso_flow *f;
 
-	hash_for_each_possible_rcu(rd->qps, f, hash, (unsigned long)qp)
-		if (f->qp == qp)
-			return f;
-	return NULL;
-}
-
-/* The same for one of a program. */
-static inline struct riso_flow *riso_flow_find_user(struct riso_dev *rd,
-						    const struct ib_qp *qp)
-{
-	struct riso_flow *f;
-
-	hash_for_each_possible_rcu(rd->user_qps, f, hash, (unsigned long)qp)
+	hash_for_each_possible_rcu(rd->qps[user], f, hash, (unsigned long)qp)
 		if (f->qp == qp)
 			return f;
 	return NULL;

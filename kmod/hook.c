@@ -124,7 +124,7 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	if (qp->uobject)
 		return rd->orig.post_send(qp, wr, bad_wr);
 	rcu_read_lock();
-	f = riso_flow_find(rd, qp);
+	f = riso_flow_find(rd, qp, false);
 	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
 		ret = post_managed(f, wr, bad_wr);
 	} else if (READ_ONCE(rd->observing)) {
@@ -216,7 +216,7 @@ static struct riso_flow *flow_of(struct riso_dev *rd, const struct ib_qp *qp)
 	struct riso_flow *f;
 
 	rcu_read_lock();
-	f = riso_flow_find(rd, qp) ?: riso_flow_find_user(rd, qp);
+	f = riso_flow_find(rd, qp, false) ?: riso_flow_find(rd, qp, true);
 	rcu_read_unlock();
 	return f;
 }

@@ -44,7 +44,7 @@ static_assert(RDMA_ISOLATE_COMM_MAX + 1 == TASK_COMM_LEN);
 static_assert(RDMA_ISOLATE_WEIGHT_MAX == RISO_WEIGHT_MAX);
 
 enum {
-	/* Requests that a user may make in the long run, one in... */
+	/* Requests that an owner may make in the long run, one in... */
 	RISO_REQUEST_NS = 10 * NSEC_PER_MSEC,
 	/* ...and at once: a tool makes a few for each device. */
 	RISO_REQUEST_BURST = 200,
@@ -76,12 +76,8 @@ static int check_admin(struct sk_buff *skb, struct genl_info *info)
  */
 static int check_rate(struct sk_buff *skb, struct netlink_ext_ack *extack)
 {
-	struct riso_place_owner owner;
-
-	if (netlink_capable(skb, CAP_NET_ADMIN))
-		return 0;
-	riso_place_identify(&owner);
-	if (riso_rate_take(&requests, riso_place_key(&owner), RISO_REQUEST_NS,
+	if (netlink_capable(skb, CAP_NET_ADMIN) ||
+	    riso_rate_take(&requests, riso_place_own_key(), RISO_REQUEST_NS,
 			   RISO_REQUEST_BURST))
 		return 0;
 	NL_SET_ERR_MSG(extack,

@@ -164,7 +164,7 @@ void riso_observe_polled(struct riso_dev *rd, const struct ib_cq *cq,
 
 	for (; num > 0; num--, wc++) {
 		/* The QP may be gone: it is looked up, and not followed. */
-		struct riso_flow *f = riso_flow_find(rd, wc->qp);
+		struct riso_flow *f = riso_flow_find(rd, wc->qp, false);
 		struct riso_watch *w = f ? rcu_dereference(f->watch) : NULL;
 		unsigned long flags;
 		u64 posted;

@@ -41,10 +41,21 @@ struct riso_place_owner {
 	u64 cgroup;
 };
 
+void riso_place_identify(struct riso_place_owner *owner);
+
 /* What an owner is counted by: numbers of namespaces are far above those of users. */
 static inline unsigned long riso_place_key(const struct riso_place_owner *owner)
 {
 	return owner->container ?: owner->uid;
+}
+
+/* The same of the present process. */
+static inline unsigned long riso_place_own_key(void)
+{
+	struct riso_place_owner owner;
+
+	riso_place_identify(&owner);
+	return riso_place_key(&owner);
 }
 
 /**
@@ -64,7 +75,6 @@ static inline bool riso_place_is_free(u32 own, u32 used)
 
 void riso_place_init(struct riso_places *p);
 void riso_place_exit(struct riso_places *p);
-void riso_place_identify(struct riso_place_owner *owner);
 int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner);
 void riso_place_give_back(struct riso_places *p, const struct riso_place_owner *owner);
 
