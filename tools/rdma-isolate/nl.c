@@ -167,7 +167,7 @@ static void print_refusal(struct nl *nl, const struct name_set *set,
 		print_culprit(nl, set, mnl_attr_get_u32(offset));
 	if (text && mnl_attr_validate(text, MNL_TYPE_NUL_STRING) >= 0)
 		fputs(mnl_attr_get_str(text), stderr);
-	else if (err == EBUSY)
+	else if (err == EBUSY && nl->header.nlmsg_flags & NLM_F_DUMP)
 		/* Linux 6.1 has no text where a dump begins. */
 		fputs("a user without CAP_NET_ADMIN may make 100 requests a second", stderr);
 	else if (is_unloaded(err))
