@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Runs the selftests in virtual machines, one for each kernel, side by side:
+# Runs the selftests in virtual machines, side by side: one for each kernel, or two that
+# share the tests where there is one kernel.
 #
 #   run.sh [-k KVER]... [-t TEST] [-c CPUS] [-s SECONDS]
 #
 # Build first ("make check" does both). The last line counts test cases over
-# all kernels; the status is 1 when any failed, or the kernel complained, and
-# 4 when all were skipped. Everything is kept in build/results/RELEASE/.
+# all machines; the status is 1 when any failed, or the kernel complained, and
+# 4 when all were skipped. Everything is kept in build/results/RELEASE/, that of a
+# second machine in build/results/RELEASE-2/.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -53,32 +55,46 @@ is_planned()
 	[ "${kvers[$turn]}" = "$kver" ]
 }
 
-# run_kernel KVER RELEASE: what it leaves is in the directory of that release
-run_kernel()
+# run_machine KVER DIR TEST...: what it leaves is in DIR
+run_machine()
 {
-	local kver=$1 rel=$2 out=$top/build/results/$2 planned=() turn=0 t
+	local kver=$1 out=$2
+	shift 2
 
 	rm -rf "$out"
 	mkdir -p "$out"
-	for t in "${tests[@]}"; do
-		! is_planned "$t" || planned+=("$t")
-	done
-	printf '%s\n' "${planned[@]}" >"$out/planned"
-	echo "# Linux $rel: ${#planned[@]} test files"
+	printf '%s\n' "$@" >"$out/planned"
+	echo "# Linux ${out##*/}: $# test files"
 	"$here/boot.sh" -k "$kver" -c "$cpus" -o "$out" \
 		-s "${limit:-$([ "$kver" = debug ] && echo 9000 || echo 4200)}" \
-		"$here/guest.sh" "${planned[@]}" || true
+		"$here/guest.sh" "$@" || true
 }
 
-# Each line says which kernel it is of, where there are several.
+# Each line says which machine it is of, where there are several.
 results=()
 trap 'kill $(jobs -p) 2>/dev/null' EXIT
 for kver in "${kvers[@]}"; do
-	rel=$("$top/tools/kernel.sh" rel "$kver")
-	results+=("$top/build/results/$rel")
+	out=$top/build/results/$("$top/tools/kernel.sh" rel "$kver")
+	turn=0
+	first=()
+	second=()
+	for t in "${tests[@]}"; do
+		is_planned "$t" || continue
+		if [ ${#kvers[@]} -eq 1 ] && [ ${#first[@]} -gt ${#second[@]} ]; then
+			second+=("$t")
+		else
+			first+=("$t")
+		fi
+	done
+	results+=("$out")
+	if [ ${#second[@]} -gt 0 ]; then
+		results+=("$out-2")
+		run_machine "$kver" "$out-2" "${second[@]}" > >(sed -u "s/^/2: /") &
+	fi
 	prefix=
+	[ ${#second[@]} -eq 0 ] || prefix="1: "
 	[ ${#kvers[@]} -eq 1 ] || prefix="$kver: "
-	run_kernel "$kver" "$rel" > >(sed -u "s/^/$prefix/") &
+	run_machine "$kver" "$out" "${first[@]}" > >(sed -u "s/^/$prefix/") &
 done
 wait
 trap - EXIT
