@@ -6,6 +6,8 @@
 set -u
 
 cd "$(dirname "$0")/.." || exit
+# What "make check" was asked for ("DEBUG=1") is not for the makes of here.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES DEBUG KVER
 tmp=$(mktemp -d)
 mkdir "$tmp/dkms"
 trap 'rm -rf "$tmp"' EXIT
