@@ -55,7 +55,7 @@ void doctor_dev(const struct doctor_dev *dev, doctor_fn tell, void *data)
 		snprintf(found, sizeof(found), "%s has no latency flow to protect",
 			 dev->name);
 		snprintf(fix, sizeof(fix),
-			 "rdma-isolate rule add dev %s comm NAME class latency",
+			 "rdma-isolate rule add dev %s cgroup PATH class latency",
 			 dev->name);
 		tell("latency", VERDICT_HINT, found, fix, data);
 	}

@@ -19,6 +19,7 @@
 
 static char root[32];
 static char report[4096];
+static char fixes[4096];
 
 static const char * const clock_file =
 	"/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -45,18 +46,26 @@ static void put(const char *name, const char *line)
 static void tell(const char *check, enum verdict verdict, const char *found,
 		 const char *fix, void *data)
 {
-	size_t len = strlen(report);
+	size_t len = strlen(report), fixes_len = strlen(fixes);
 
 	(void)data;
 	assert_true(*found);
 	/* what is not as it should be can be mended */
 	assert_true(verdict == VERDICT_OK || fix);
 	snprintf(report + len, sizeof(report) - len, "[%s %d]", check, verdict);
+	if (fix)
+		snprintf(fixes + fixes_len, sizeof(fixes) - fixes_len, "[%s: %s]", check, fix);
+}
+
+static void begin(void)
+{
+	report[0] = 0;
+	fixes[0] = 0;
 }
 
 static void expect(const char *want)
 {
-	report[0] = 0;
+	begin();
 	doctor_host(root, "6.1.0", tell, NULL);
 	if (!strstr(report, want))
 		fail_msg("%s is not in %s", want, report);
@@ -146,7 +155,7 @@ static void deep_sleep(void **state)
 
 static void expect_dev(const struct doctor_dev *dev, const char *want)
 {
-	report[0] = 0;
+	begin();
 	doctor_dev(dev, tell, NULL);
 	assert_string_equal(report, want);
 }
@@ -166,6 +175,9 @@ static void a_device(void **state)
 	dev = good;
 	dev.latency_flows = 0;
 	expect_dev(&dev, "[latency 1]");
+	/* not by comm, which any program can take */
+	assert_string_equal(fixes,
+			    "[latency: rdma-isolate rule add dev d cgroup PATH class latency]");
 	dev = good;
 	dev.chunk = 0;
 	expect_dev(&dev, "[chunk 1]");
@@ -196,7 +208,7 @@ static void hidden_from_users(void **state)
 	if (!pid) {
 		if (!geteuid() && setuid(65534))
 			_exit(1);
-		report[0] = 0;
+		begin();
 		doctor_host(root, "6.1.0", tell, NULL);
 		_exit(!strstr(report, "[tracing 0]"));
 	}
