@@ -25,11 +25,15 @@ json_is_empty()
 	[ "$(rdma-isolate -j "$@" 2>/dev/null)" = "[]" ]
 }
 
+# The tests load it from where it was built: there is mostly none that modprobe finds.
 doctor_misses_it()
 {
-	rdma-isolate -j doctor | jq -e 'map(select(.verdict == "bad")) |
+	local fix=modprobe
+
+	modprobe -nq rdma_isolate || fix=$(uname -r)
+	rdma-isolate -j doctor | jq -e --arg fix "$fix" 'map(select(.verdict == "bad")) |
 		length == 1 and .[0].check == "module" and
-		.[0].fix == "modprobe rdma_isolate"' >/dev/null
+		(.[0].fix | contains($fix))' >/dev/null
 }
 
 # Each keyword that the tool completes is in its help, and the reverse.

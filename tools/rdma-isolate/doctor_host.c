@@ -13,6 +13,8 @@
 
 #include "doctor.h"
 
+#define MODULE "rdma_isolate"
+
 enum {
 	LINE_LEN = 256,
 	PATH_LEN = 512,
@@ -94,13 +96,60 @@ static void judge(const struct host *host, const char *check,
 		   host->data);
 }
 
-static void check_module(const struct host *host)
+/* modprobe looks for it there, where depmod has listed it with directory and ending. */
+static bool is_installed(const struct host *host, const char *release)
 {
-	bool loaded = is_there(host, "/sys/module/rdma_isolate");
+	char name[LINE_LEN], path[PATH_LEN];
+	char *line = NULL, *file;
+	bool found = false;
+	size_t size = 0;
+	FILE *list;
 
-	judge(host, "module", loaded ? VERDICT_OK : VERDICT_BAD,
-	      loaded ? "rdma_isolate is loaded" : "rdma_isolate is not loaded",
-	      "modprobe rdma_isolate");
+	snprintf(name, sizeof(name), "/lib/modules/%s/modules.dep", release);
+	path_of(host, path, name);
+	list = fopen(path, "r");
+	while (list && !found && getline(&line, &size, list) > 0) {
+		line[strcspn(line, ":")] = 0;
+		file = strrchr(line, '/');
+		file = file ? file + 1 : line;
+		found = !strncmp(file, MODULE ".ko", strlen(MODULE ".ko"));
+	}
+	free(line);
+	if (list)
+		fclose(list);
+	return found;
+}
+
+static void tell_not_installed(const struct host *host, const char *release)
+{
+	char found[LINE_LEN], fix[LINE_LEN], name[LINE_LEN];
+	int len = 0;
+
+	snprintf(found, sizeof(found),
+		 "there is no " MODULE " for the kernel that runs, %s", release);
+	snprintf(name, sizeof(name), "/lib/modules/%s/build/Makefile", release);
+	if (!is_there(host, name))
+		len = snprintf(fix, sizeof(fix), "install linux-headers-%s, then ",
+			       release);
+	if (is_there(host, "/var/lib/dkms/" MODULE))
+		snprintf(fix + len, sizeof(fix) - len,
+			 "dkms autoinstall -k %s, and see dkms status", release);
+	else
+		snprintf(fix + len, sizeof(fix) - len,
+			 "in the sources: make install KVER=%s", release);
+	judge(host, "module", VERDICT_BAD, found, fix);
+}
+
+static void check_module(const struct host *host, const char *release)
+{
+	bool loaded = is_there(host, "/sys/module/" MODULE);
+
+	if (loaded || is_installed(host, release))
+		judge(host, "module", loaded ? VERDICT_OK : VERDICT_BAD,
+		      loaded ? MODULE " is loaded" : MODULE " is not loaded",
+		      "modprobe " MODULE);
+	else
+		tell_not_installed(host, release);
 }
 
 static void check_core(const struct host *host, const char *release)
@@ -118,7 +167,7 @@ static void check_core(const struct host *host, const char *release)
 
 static void check_lockdown(const struct host *host)
 {
-	bool loaded = is_there(host, "/sys/module/rdma_isolate");
+	bool loaded = is_there(host, "/sys/module/" MODULE);
 	char line[LINE_LEN];
 	bool locked;
 
@@ -213,7 +262,7 @@ void doctor_host(const char *root, const char *release, doctor_fn tell,
 {
 	const struct host host = { root, tell, data };
 
-	check_module(&host);
+	check_module(&host, release);
 	check_core(&host, release);
 	check_lockdown(&host);
 	check_tracing(&host);

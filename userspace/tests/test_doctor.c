@@ -102,6 +102,41 @@ static void a_good_host(void **state)
 	expect("[module 0][ib_core 0][lockdown 0][tracing 0][btf 0][clock 0][idle 0]");
 }
 
+static void expect_fix(const char *want)
+{
+	expect("[module 2]");
+	if (!strstr(fixes, want))
+		fail_msg("%s is not in %s", want, fixes);
+}
+
+/* As after the kernel was updated: there is a module, but for another kernel. */
+static void no_module(void **state)
+{
+	(void)state;
+	put("/lib/modules/5.10.0/modules.dep", "updates/rdma_isolate.ko:");
+	put("/lib/modules/6.1.0/modules.dep", "updates/other_rdma_isolate.ko: rdma_isolate.ko");
+	expect_fix("install linux-headers-6.1.0, then in the sources: make install KVER=6.1.0]");
+	put("/lib/modules/6.1.0/build/Makefile", "");
+	expect_fix("[module: in the sources: make install KVER=6.1.0]");
+	put("/var/lib/dkms/rdma_isolate/0.1/source/dkms.conf", "");
+	expect_fix("[module: dkms autoinstall -k 6.1.0, and see dkms status]");
+}
+
+static void expect_modprobe(const char *line)
+{
+	put("/lib/modules/6.1.0/modules.dep", line);
+	expect_fix("[module: modprobe rdma_isolate]");
+}
+
+static void not_loaded(void **state)
+{
+	(void)state;
+	expect_modprobe("kernel/a.ko: kernel/b.ko\nupdates/rdma_isolate.ko: kernel/ib_core.ko");
+	expect_modprobe("updates/dkms/rdma_isolate.ko.xz: kernel/ib_core.ko.xz");
+	expect_modprobe("extra/rdma_isolate.ko.zst:");
+	expect_modprobe("rdma_isolate.ko.gz:");
+}
+
 static void nothing_there(void **state)
 {
 	(void)state;
@@ -225,6 +260,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_ROOT(a_good_host),
 		WITH_ROOT(nothing_there),
+		WITH_ROOT(no_module),
+		WITH_ROOT(not_loaded),
 		WITH_ROOT(vendors),
 		WITH_ROOT(vendors_layer),
 		WITH_ROOT(lockdown),
