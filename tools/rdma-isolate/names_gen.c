@@ -29,7 +29,7 @@ const struct name_enum name_mode = {
 
 static const struct name_value class_values[] = {
 	{ "latency", "never delayed, split or queued" },
-	{ "throughput", "many small messages, paced by messages per second" },
+	{ "throughput", "as bandwidth, and turns of flows of the kernel also end after token-ops messages" },
 	{ "bandwidth", "large messages, split and paced by bytes per second" },
 };
 

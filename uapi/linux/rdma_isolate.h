@@ -56,7 +56,8 @@ enum riso_mode {
 /**
  * enum riso_class - how a flow is treated
  * @RISO_CLASS_LATENCY: never delayed, split or queued
- * @RISO_CLASS_THROUGHPUT: many small messages, paced by messages per second
+ * @RISO_CLASS_THROUGHPUT: as bandwidth, and turns of flows of the kernel also
+ *   end after token-ops messages
  * @RISO_CLASS_BANDWIDTH: large messages, split and paced by bytes per second
  */
 enum riso_class {
