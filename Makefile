@@ -217,7 +217,8 @@ uninstall: ## take away what was installed; settings in /etc stay
 		$(if $(DESTDIR),,depmod $$(basename $$(dirname $$k)) || exit;) \
 	done
 	$(call each,uninstall)
-	for d in $(PREFIX)/lib/rdma-isolate $(PREFIX)/share/rdma-isolate /etc/rdma-isolate.d; do \
+	for d in $(PREFIX)/lib/rdma-isolate $(PREFIX)/share/rdma-isolate \
+		$(PREFIX)/share/doc/rdma-isolate /etc/rdma-isolate.d; do \
 		rmdir $(DESTDIR)$$d 2>/dev/null || :; \
 	done
 

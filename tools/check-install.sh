@@ -59,6 +59,18 @@ in_bin()
 		"$root/usr/lib/systemd/system/rdma-isolate.service"
 }
 
+# Both pages, where the manual pages say
+has_guide()
+{
+	local dir=usr/local/share/doc/rdma-isolate page
+
+	for page in rdma_isolate.rst security.rst; do
+		cmp "$root/$dir/$page" "Documentation/admin-guide/$page" &&
+		sed 's/\\-/-/g' Documentation/man/rdma-isolate.8 | grep -qx "\.I /$dir/$page" ||
+			return
+	done
+}
+
 module_is_stripped()
 {
 	cp "$updates"/rdma_isolate.ko* "$tmp" && unpack_module &&
@@ -175,6 +187,7 @@ check "no headers" no_headers
 check "make install" installs
 check "without noise" is_quiet
 check "the tool is in bin" in_bin
+check "the administrator's guide" has_guide
 check "the module is stripped" module_is_stripped
 check "the module has the version" version_is "$version" "$updates"/rdma_isolate.ko*
 if [ "$(id -u)" != 0 ] || ! command -v dkms >/dev/null; then
