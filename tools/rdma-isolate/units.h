@@ -18,7 +18,7 @@ enum { UNITS_LEN = 40 };
 #define COUNT_ALLOWED "a whole number"
 #define RATE_ALLOWED \
 	"a number with bit, kbit, mbit, gbit, tbit (per second)" \
-	" or B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s"
+	" or B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s, TiB/s"
 #define SIZE_ALLOWED \
 	"bytes, or a number with k, m, g or KiB, MiB, GiB (of 1024)"
 #define TIME_ALLOWED "a number with ns, us, ms, s or min"

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -129,6 +131,25 @@ static void rates(void **state)
 	check_round_trip(rate_parse, rate_format);
 }
 
+/* What an error says is allowed is taken, and the reverse. */
+static void rates_allowed(void **state)
+{
+	static const char * const units[] = {
+		" bit", "kbit", "mbit", "gbit", "tbit", " B/s", "kB/s", "MB/s",
+		"GB/s", "TB/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s",
+	};
+	char text[16];
+	uint64_t val;
+	size_t i;
+	(void)state;
+
+	for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		snprintf(text, sizeof(text), "8%s", units[i] + (units[i][0] == ' '));
+		if (!rate_parse(text, &val) || !strstr(RATE_ALLOWED, units[i]))
+			fail_msg("%s is not taken, or not said to be", text);
+	}
+}
+
 static void sizes(void **state)
 {
 	static const struct sample good[] = {
@@ -220,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates),
+		cmocka_unit_test(rates_allowed),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(times),
 		cmocka_unit_test(counts),
