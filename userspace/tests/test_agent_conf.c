@@ -710,6 +710,9 @@ static void help(void **state)
 	for (i = 0; i < sizeof(options) / sizeof(*options); i++)
 		if (!strstr(said, options[i]))
 			fail_msg("help lacks %s", options[i]);
+	assert_int_equal(run(&args, "-h"), 0);
+	if (!strstr(said, options[0]))
+		fail_msg("-h is no --help");
 	assert_int_equal(run(&args, "--version"), 0);
 	assert_string_equal(said, "rdma-isolated test\n");
 }
