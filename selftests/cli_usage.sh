@@ -58,6 +58,18 @@ help_is_complete()
 	done
 }
 
+help_as_option()
+{
+	[ "$(rdma-isolate --help)" = "$(rdma-isolate help)" ] &&
+	[ "$(rdma-isolate -h)" = "$(rdma-isolate help)" ]
+}
+
+# A word that is wrong is not taken for an option that stands too late.
+no_option_meant()
+{
+	! rdma-isolate dev show device 2>&1 | grep -q options
+}
+
 # ends_with STATUS WORD...
 ends_with()
 {
@@ -69,13 +81,17 @@ ends_with()
 }
 
 ktap_print_header
-ktap_set_plan 74
+ktap_set_plan 81
 usage "usage:"
 usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" device
 usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" de
 usage "one of: show, set, help" dev list
 usage "one of: show, set, help" dev sho
 usage "options are" -x dev
+usage "options are" --hlep
+usage "one of: show, help; options come before the object (rdma-isolate -d flow show)" flow -d
+usage "limit; options come before the object (rdma-isolate -d flow show)" flow show -d
+usage "nothing may follow; options come before the object" doctor show -j
 usage "one of: dev" dev show device rxe0
 usage "needs a value" dev show dev
 usage "1 to 63 bytes" dev show dev ""
@@ -85,6 +101,7 @@ usage "dev is missing" dev set mode enable
 usage "nothing to set" dev set dev rxe0
 usage "disable, observe, enable" dev set dev rxe0 mode on
 usage "mbit" dev set dev rxe0 max-rate 400
+usage "GB/s, TB/s, KiB/s, MiB/s, GiB/s, TiB/s" dev set dev rxe0 max-rate 400
 usage "mbit" dev set dev rxe0 max-rate 400mb
 usage "mbit" dev set dev rxe0 max-rate 0mbit
 usage "mbit" dev set dev rxe0 safe-util -1mbit
@@ -145,4 +162,6 @@ check "the module is missing" \
 check "JSON is valid without it" json_is_empty dev show
 check "JSON is valid for a setter" json_is_empty rule delete id 1
 check "help and completion agree" help_is_complete
+check "--help and -h" help_as_option
+check "options are named for options only" no_option_meant
 ktap_finished

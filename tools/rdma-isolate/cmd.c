@@ -197,6 +197,15 @@ static bool read_value(const struct arg *arg, const char *text,
 			(*number >= arg->min && *number <= arg->max));
 }
 
+/* The end of an error about a word: what stands there may be an option of the tool. */
+static void end_unknown(const char *word)
+{
+	if (*word == '-')
+		fputs("; options come before the object (rdma-isolate -d flow show)",
+		      stderr);
+	fputc('\n', stderr);
+}
+
 static void print_words(FILE *file, const struct arg *args)
 {
 	const char *comma = "";
@@ -221,7 +230,7 @@ static int read_values(struct call *call, int argc, char **argv)
 			} else {
 				fputs("nothing may follow", stderr);
 			}
-			fputc('\n', stderr);
+			end_unknown(argv[0]);
 			return CMD_USAGE;
 		}
 
@@ -406,7 +415,7 @@ void cmd_help(FILE *file)
 	      "       rdma-isolate unload\n"
 	      "       rdma-isolate run [--class CLASS] -- PROGRAM [ARGUMENT]...\n"
 	      "       rdma-isolate OBJECT help\n"
-	      "       rdma-isolate -V | help\n"
+	      "       rdma-isolate -V | help | -h | --help\n"
 	      "    -b  run the commands of a file, - is standard input: all or none\n"
 	      "    -d  text with details; JSON always has them\n"
 	      "    -j  JSON, an array of objects\n"
@@ -449,7 +458,8 @@ static int unknown_verb(const struct object *object, const char *name)
 		object->name);
 	for (verb = object->verbs; verb->name; verb++)
 		fprintf(stderr, "%s, ", verb->name);
-	fputs("help\n", stderr);
+	fputs("help", stderr);
+	end_unknown(name);
 	return CMD_USAGE;
 }
 

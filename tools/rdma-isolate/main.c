@@ -2,6 +2,7 @@
 /*
  * rdma-isolate: shows and sets what the module rdma_isolate does.
  */
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,6 +65,10 @@ static int run(int argc, char **argv, const char *batch, struct printer *out)
 
 int main(int argc, char **argv)
 {
+	static const struct option words[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
 	struct printer out = { .file = stdout };
 	const char *batch = NULL;
 	int status, opt;
@@ -72,7 +77,7 @@ int main(int argc, char **argv)
 		return cmd_complete(argc - 2, argv + 2);
 
 	/* options come first, as the + says */
-	while ((opt = getopt(argc, argv, "+b:djpVh")) != -1) {
+	while ((opt = getopt_long(argc, argv, "+b:djpVh", words, NULL)) != -1) {
 		switch (opt) {
 		case 'b':
 			batch = optarg;
@@ -93,7 +98,7 @@ int main(int argc, char **argv)
 			cmd_help(stdout);
 			return CMD_DONE;
 		default:
-			return usage_error("options are -b FILE, -d, -j, -p, -V and -h");
+			return usage_error("options are -b FILE, -d, -j, -p, -V and -h (--help)");
 		}
 	}
 
