@@ -203,8 +203,9 @@ int unload_module(void)
 	if (delete_module())
 		return CMD_DONE;
 	err = errno;
-	if (!tell_processes() && !tell_modules())
-		error("the devices are disabled, but the module cannot be unloaded: %s",
-		      strerror(err));
+	tell_processes();
+	tell_modules();
+	error("the devices are disabled, but the module cannot be unloaded: %s",
+	      strerror(err));
 	return CMD_REFUSED;
 }
