@@ -69,12 +69,26 @@ static bool find_program(const char *name, char *path, struct stat *st)
 	}
 }
 
+/* Of a script, only the rights of its interpreter count. */
+static bool is_script(const char *path)
+{
+	char start[2] = "";
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		return false;
+	if (fread(start, sizeof(start), 1, file) != 1)
+		*start = 0;
+	fclose(file);
+	return start[0] == '#' && start[1] == '!';
+}
+
 bool run_is_secure(const char *name, uid_t uid, gid_t gid)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (!find_program(name, path, &st))
+	if (!find_program(name, path, &st) || is_script(path))
 		return false;
 	if ((st.st_mode & S_ISUID) && st.st_uid != uid)
 		return true;

@@ -24,16 +24,29 @@
 
 enum { OTHER = 65534, ANSWER = 42 };
 
+static const char program[] = "exit 42\n";
+
 static char dir[32];
 static char file[PATH_MAX], search[PATH_MAX];
 static uid_t uid;
 static gid_t gid;
 
-/* A program that is found in the second directory of PATH */
+static int write_program(const char *line)
+{
+	FILE *f = fopen(file, "w");
+
+	if (!f)
+		return -1;
+	fputs(line, f);
+	return fclose(f);
+}
+
+/*
+ * A program that is found in the second directory of PATH. It is no script: execvp() has
+ * the shell run what has no format.
+ */
 static int make_program(void **state)
 {
-	FILE *f;
-
 	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/riso.XXXXXX");
 	if (!mkdtemp(dir))
@@ -41,13 +54,9 @@ static int make_program(void **state)
 	snprintf(search, sizeof(search), "/nowhere:%s:/usr/bin:/bin", dir);
 	snprintf(file, sizeof(file), "%s/" NAME, dir);
 	setenv("PATH", search, 1);
-	f = fopen(file, "w");
-	if (!f)
-		return -1;
-	fprintf(f, "#!/bin/sh\nexit %d\n", ANSWER);
 	uid = getuid();
 	gid = getgid();
-	return fclose(f);
+	return write_program(program);
 }
 
 static int remove_program(void **state)
@@ -97,6 +106,19 @@ static void by_path(void **state)
 	setenv("PATH", "/nowhere", 1);
 	assert_false(run_is_secure(NAME, uid + 1, gid));
 	setenv("PATH", search, 1);
+}
+
+/* The kernel does not heed the bits of a script. */
+static void by_format(void **state)
+{
+	(void)state;
+	assert_int_equal(write_program("#!/bin/sh\n"), 0);
+	change_mode(06755);
+	assert_false(run_is_secure(NAME, uid + 1, gid + 1));
+	assert_int_equal(write_program("#\n"), 0);
+	change_mode(06755);
+	assert_true(run_is_secure(NAME, uid + 1, gid + 1));
+	assert_int_equal(write_program(program), 0);
 }
 
 static void by_capabilities(void **state)
@@ -160,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_mode),
 		cmocka_unit_test(by_path),
+		cmocka_unit_test(by_format),
 		cmocka_unit_test(by_capabilities),
 		cmocka_unit_test(warns_and_runs),
 	};
