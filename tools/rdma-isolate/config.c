@@ -90,8 +90,8 @@ static void item_from_call(struct item *item, const struct call *call)
 	}
 }
 
-static void item_from_attrs(struct item *item, const struct arg *arg,
-			    const struct name_set *set,
+static void item_from_attrs(struct items *items, struct item *item,
+			    const struct arg *arg, const struct name_set *set,
 			    const struct nlattr * const *attrs)
 {
 	struct setting *to = item->set;
@@ -107,6 +107,8 @@ static void item_from_attrs(struct item *item, const struct arg *arg,
 		}
 		to->given = true;
 		to->number = nl_get_number(attr, set);
+		if (arg->kind == ARG_WORD && to->number >= arg->words->n)
+			items->unknown = arg->key;
 	}
 }
 
@@ -224,7 +226,7 @@ static void read_dev(const struct nlattr * const *attrs,
 	if (state >= sizeof(modes) / sizeof(*modes))
 		return;
 	item = add_item(devs);
-	item_from_attrs(item, dev_set_verb->args, &name_set_dev, attrs);
+	item_from_attrs(devs, item, dev_set_verb->args, &name_set_dev, attrs);
 	mode = dev_setting(item, RDMA_ISOLATE_A_DEV_MODE);
 	mode->given = true;
 	mode->number = modes[state];
@@ -243,12 +245,13 @@ static void read_rule(const struct nlattr * const *attrs,
 		return;
 	item = add_item(rules);
 	item->id = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_RULE_ID]);
-	item_from_attrs(item, rule_add_verb->args, &name_set_rule, attrs);
+	item_from_attrs(rules, item, rule_add_verb->args, &name_set_rule, attrs);
 }
 
 int config_read(struct config *config)
 {
 	struct nl *nl = nl_open();
+	const char *unknown;
 	int err;
 
 	*config = (struct config) { };
@@ -261,7 +264,11 @@ int config_read(struct config *config)
 		err = nl_send(nl, &name_set_rule, read_rule, &config->rules);
 	}
 	nl_close(nl);
-	return err ? CMD_REFUSED : CMD_DONE;
+	unknown = config->devs.unknown ?: config->rules.unknown;
+	if (unknown)
+		error("the module has a value of %s that this program does not know: install the program of the module's version",
+		      unknown);
+	return err || unknown ? CMD_REFUSED : CMD_DONE;
 }
 
 static void drop_items(struct config *config)

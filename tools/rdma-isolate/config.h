@@ -47,9 +47,16 @@ struct item {
 	struct setting set[ARGS_MAX];
 };
 
+/**
+ * struct items - devices or rules
+ * @n: how many
+ * @item: they
+ * @unknown: a key whose word in the kernel this program does not know, or NULL
+ */
 struct items {
 	unsigned int n;
 	struct item *item;
+	const char *unknown;
 };
 
 /**
