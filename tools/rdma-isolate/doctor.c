@@ -2,6 +2,7 @@
 /*
  * Looks at the host and at the module, and says what to mend.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -261,21 +262,25 @@ static int doctor_show(struct call *call)
 	struct utsname host;
 	struct config files;
 	struct nl *nl;
+	int err;
 
 	uname(&host);
 	doctor_host("", host.release, tell, &report);
 	check_memlock(&report);
 	check_settings(&report, &files);
 	nl = nl_module_loaded() ? nl_open() : NULL;
+	err = errno;
 	if (nl) {
 		check_applied(&report, &files);
 		check_order(&report, nl);
 		check_rnr(&report, nl);
 		check_devs(&report, nl);
 		nl_close(nl);
-	} else if (nl_module_loaded()) {
+	} else if (nl_module_loaded() && err == ENOENT) {
 		tell("namespace", VERDICT_BAD, "the module " NL_NOT_HERE, NL_ELSEWHERE,
 		     &report);
+	} else if (nl_module_loaded()) {
+		tell("netlink", VERDICT_BAD, strerror(err), NULL, &report);
 	}
 	config_free(&files);
 	return report.bad ? CMD_REFUSED : CMD_DONE;
