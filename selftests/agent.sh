@@ -286,7 +286,11 @@ check "a peer of another version" refuses version "an agent of another version"
 check "garbage" refuses garbage "not an agent"
 check "nothing said" refuses nothing "not an agent"
 check "1,000 connections" many
-check "places of those who are silent" room
+if is_debug_kernel; then
+	ktap_test_skip "places of those who are silent: connections come more slowly than places get free"
+else
+	check "places of those who are silent" room
+fi
 rdma-isolate dev set dev rxe1 target99 4s
 check "the peer goes and comes" peer_goes
 check "no line of the log too many" test "$(wc -l <"$dir/rxe0.log")" -lt 50

@@ -24,10 +24,12 @@ NULLB=/sys/kernel/config/nullb
 
 # --- small things -----------------------------------------------------------
 
-# busywait SECONDS COMMAND...: until the command succeeds
+# busywait SECONDS COMMAND...: until the command succeeds; a debug kernel may take four
+# times as long.
 busywait()
 {
 	local deadline=$((SECONDS + $1))
+	! is_debug_kernel || deadline=$((deadline + 3 * $1))
 	shift
 
 	until "$@"; do
