@@ -144,8 +144,9 @@ in_namespace()
 # A device that has paced something: what the doctor says of it is what is shown of it.
 slow_host()
 {
-	local latency late slow
+	local latency late slow seconds=5
 
+	! is_debug_kernel || seconds=40
 	ln -s "$(command -v rperf)" "$dir/rload"
 	rdma-isolate rule add dev rxe1 comm rperf class latency >/dev/null &&
 	rdma-isolate dev set dev rxe1 max-rate 400mbit chunk 4k mode enable || return
@@ -153,7 +154,7 @@ slow_host()
 		--interval 10000 >/dev/null 2>&1 &
 	latency=$!
 	busywait 60 has_latency_flow rxe1 || return
-	timeout 5 rdma-isolate run -- "$dir/rload" --dev rxe1 --peer rxe0 --load write \
+	timeout "$seconds" rdma-isolate run -- "$dir/rload" --dev rxe1 --peer rxe0 --load write \
 		>/dev/null 2>&1
 	busywait 60 no_bulk
 	late=$(rdma-isolate -j statistic show dev rxe1 | jq '.[0].late_ns')
