@@ -8,10 +8,12 @@
  * is then a group like that of a kernel ULP (grant.c, arbiter.c). An open file holds a
  * reference to the module.
  *
- * &file_state.lock serialises the calls that attach and register, and is outside of
- * &riso_dev.mutex. The call that waits takes no mutex, as threads of one process may make
- * it as often as they like. files_lock protects the number of files of each owner. What is
- * in the pages is grant.c's.
+ * &file_state.lock serialises the calls that attach and register with the end of the file,
+ * and is outside of &riso_dev.mutex. Whoever has it waits for nothing that a process may
+ * hold back: neither for its memory, which may be that of a filesystem of its own, nor for
+ * its turn. The call that waits takes no mutex, as threads of one process may make it as
+ * often as they like. files_lock protects the number of files of each owner. What is in the
+ * pages is grant.c's.
  *
  * All calls come from the process itself and may sleep, but for release(), which may
  * come from any.
@@ -171,14 +173,17 @@ static void detach(struct file_state *fs)
 
 /*
  * The owner closes it, or ends: others may hold the file, but can do nothing with it, and
- * would keep the place of one that is gone.
+ * would keep the place of one that is gone. Whoever was given it comes here, too, at its own
+ * close(), and waits for nobody.
  */
 static int chardev_flush(struct file *file, fl_owner_t id)
 {
 	struct file_state *fs = file->private_data;
 
+	if (task_tgid_nr(current) != fs->pid)
+		return 0;
 	mutex_lock(&fs->lock);
-	if (fs->attached && task_tgid_nr(current) == fs->pid)
+	if (fs->attached)
 		detach(fs);
 	mutex_unlock(&fs->lock);
 	return 0;
@@ -280,10 +285,29 @@ static int report(const void __user *arg)
 	return err;
 }
 
-static int attach(struct file_state *fs, const void __user *arg)
+/* Take part in a device; its reference is the file's then. */
+static int join(struct file_state *fs, struct riso_dev *rd, u32 qpn)
 {
 	struct riso_user *u = &fs->user;
 	struct timespec64 offset = { };
+	int err;
+
+	lockdep_assert_held(&fs->lock);
+	if (fs->attached)
+		return -EBUSY;
+	timens_add_monotonic(&offset);
+	u->offset_ns = timespec64_to_ns(&offset);
+	u->rd = rd;
+	err = riso_flow_admit(u, qpn);
+	if (err)
+		return err;
+	/* Pairs with the acquire in check_attached(), which takes no lock. */
+	smp_store_release(&fs->attached, true);
+	return 0;
+}
+
+static int attach(struct file_state *fs, const void __user *arg)
+{
 	struct riso_ioc_attach a;
 	struct riso_dev *rd;
 	int err;
@@ -292,22 +316,25 @@ static int attach(struct file_state *fs, const void __user *arg)
 		return -EFAULT;
 	if (a.version != RISO_USER_VERSION)
 		return -EPROTONOSUPPORT;
-	if (fs->attached)
-		return -EBUSY;
 	rd = find_dev(a.dev, sizeof(a.dev));
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
-	timens_add_monotonic(&offset);
-	u->offset_ns = timespec64_to_ns(&offset);
-	u->rd = rd;
-	err = wait_turn(rd) ?: riso_flow_admit(u, a.qpn);
-	if (err) {
-		riso_dev_put(rd);
-		return err;
+	err = wait_turn(rd) ?: mutex_lock_killable(&fs->lock);
+	if (!err) {
+		err = join(fs, rd, a.qpn);
+		mutex_unlock(&fs->lock);
 	}
-	/* Pairs with the acquire in check_attached(), which takes no lock. */
-	smp_store_release(&fs->attached, true);
-	return 0;
+	if (err)
+		riso_dev_put(rd);
+	return err;
+}
+
+static int check_attached(const struct file_state *fs)
+{
+	/* Pairs with the release in join(): all of the process is there. */
+	if (!smp_load_acquire(&fs->attached))
+		return -ENOTCONN;
+	return READ_ONCE(fs->user.gone) ? -ENODEV : 0;
 }
 
 static int reg(struct file_state *fs, void __user *arg)
@@ -325,8 +352,13 @@ static int reg(struct file_state *fs, void __user *arg)
 			return -EINVAL;
 		class = r.class;
 	}
-	err = wait_turn(fs->user.rd) ?:
+	err = wait_turn(fs->user.rd) ?: mutex_lock_killable(&fs->lock);
+	if (err)
+		return err;
+	/* The process may have closed the file meanwhile. */
+	err = check_attached(fs) ?:
 	      riso_flow_register(fs->user.rd, r.qpn, &class, wishes);
+	mutex_unlock(&fs->lock);
 	if (err)
 		return err;
 	r.class = class;
@@ -392,35 +424,25 @@ static int wait(struct file_state *fs, const void __user *arg)
 	return ret == -ERESTARTSYS ? -EINTR : ret;
 }
 
-static int check_attached(const struct file_state *fs)
-{
-	/* Pairs with the release in attach(): all of the process is there. */
-	if (!smp_load_acquire(&fs->attached))
-		return -ENOTCONN;
-	return READ_ONCE(fs->user.gone) ? -ENODEV : 0;
-}
-
 static long chardev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct file_state *fs = file->private_data;
 	void __user *ptr = (void __user *)arg;
-	int err;
 
 	if (!is_owner(fs))
 		return -EPERM;
-	if (cmd == RISO_IOC_WAIT)
+	switch (cmd) {
+	case RISO_IOC_WAIT:
 		return check_attached(fs) ?: wait(fs, ptr);
-	mutex_lock(&fs->lock);
-	if (cmd == RISO_IOC_ATTACH)
-		err = attach(fs, ptr);
-	else if (cmd == RISO_IOC_REPORT)
-		err = report(ptr);
-	else if (cmd == RISO_IOC_REGISTER)
-		err = check_attached(fs) ?: reg(fs, ptr);
-	else
-		err = -ENOTTY;
-	mutex_unlock(&fs->lock);
-	return err;
+	case RISO_IOC_ATTACH:
+		return attach(fs, ptr);
+	case RISO_IOC_REPORT:
+		return report(ptr);
+	case RISO_IOC_REGISTER:
+		return check_attached(fs) ?: reg(fs, ptr);
+	default:
+		return -ENOTTY;
+	}
 }
 
 static const struct file_operations chardev_fops = {
