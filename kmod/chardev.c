@@ -68,6 +68,7 @@ struct file_state {
 	unsigned long owner;	/* its key */
 	struct page *page[RISO_PAGES];
 	bool attached;
+	bool detached;
 	atomic_t waits;
 	struct riso_user user;
 };
@@ -164,9 +165,15 @@ static void run(struct riso_dev *rd)
 	local_bh_enable();
 }
 
-/* The process is gone, or has closed the file. It stays attached to what is left. */
+/*
+ * The process is gone, or has closed the file. It stays attached to what is left. There may
+ * be any number of descriptors to close, and what is done here others wait for: once.
+ */
 static void detach(struct file_state *fs)
 {
+	if (fs->detached)
+		return;
+	fs->detached = true;
 	riso_flow_dismiss(&fs->user);
 	run(fs->user.rd);
 }

@@ -1086,7 +1086,6 @@ int riso_flow_admit(struct riso_user *u, u32 qpn)
 		goto unlock;
 	}
 	u->group->users++;
-	u->placed = true;
 	f->report = RISO_REASON_NONE;
 	update(f);
 unlock:
@@ -1096,7 +1095,7 @@ unlock:
 
 /**
  * riso_flow_dismiss - a process takes part no longer
- * @u: the process; may have been dismissed before
+ * @u: the process
  *
  * Its group stays until riso_flow_group_put().
  *
@@ -1109,9 +1108,6 @@ void riso_flow_dismiss(struct riso_user *u)
 	unsigned long qpn;
 
 	riso_dev_lock(rd);
-	if (!u->placed)
-		goto unlock;
-	u->placed = false;
 	riso_place_give_back(&rd->places, &u->owner);
 	xa_for_each(&rd->qpns, qpn, f) {
 		if (!f->shim || f->group != u->group)
@@ -1123,7 +1119,6 @@ void riso_flow_dismiss(struct riso_user *u)
 	spin_lock_irq(&rd->lock);
 	riso_arb_leave(u);
 	spin_unlock_irq(&rd->lock);
-unlock:
 	riso_dev_unlock(rd);
 }
 

@@ -73,8 +73,7 @@ struct riso_share {
  * @list: in &riso_dev.users
  * @rd: its device
  * @group: its share
- * @owner: whose place it has, while @placed
- * @placed: it has a place, under &riso_dev.mutex
+ * @owner: whose place it has
  * @kpage: what it is told
  * @upage: what it tells
  * @pacings: &riso_dev.pacings when @kpage was written
@@ -94,7 +93,6 @@ struct riso_user {
 	struct riso_dev *rd;
 	struct riso_group *group;
 	struct riso_place_owner owner;
-	bool placed;
 	struct riso_kpage *kpage;
 	const struct riso_upage *upage;
 	u32 pacings;

@@ -107,6 +107,36 @@ static bool named(pid_t pid, const char *fault)
 	return false;
 }
 
+#define TRACING "/sys/kernel/tracing/"
+
+/* Count how often a function of the module is called. */
+static void start_counting(const char *function)
+{
+	char line[160];
+
+	snprintf(line, sizeof(line), "echo 'p:riso/calls %s' >" TRACING "kprobe_events",
+		 function);
+	if (system(line) || system("echo 1 >" TRACING "events/riso/calls/enable"))
+		errx(1, "kprobes");
+}
+
+/* How often that was, until now */
+static unsigned long long stop_counting(void)
+{
+	unsigned long long hits = 0;
+	char name[64] = "";
+	FILE *f;
+
+	f = fopen(TRACING "kprobe_profile", "r");
+	if (!f || fscanf(f, "%63s %llu", name, &hits) != 2)
+		errx(1, "kprobes: no profile");
+	fclose(f);
+	if (system("echo 0 >" TRACING "events/riso/calls/enable") ||
+	    system("echo >" TRACING "kprobe_events"))
+		errx(1, "kprobes");
+	return hits;
+}
+
 /* --- what is refused --- */
 
 static bool attaching(void)
@@ -529,6 +559,22 @@ static bool closing(void)
 	return ok && other && own && !failed;
 }
 
+/* Its process may close it again and again: others wait for that once. */
+static bool closing_on(void)
+{
+	struct share s = share_join();
+	unsigned long long hits;
+	int n;
+
+	start_counting("riso_flow_dismiss");
+	for (n = 0; n < 1000; n++)
+		close(dup(s.fd));
+	hits = stop_counting();
+	share_leave(&s);
+	ksft_print_msg("dismissed %llu times\n", hits);
+	return hits == 1;
+}
+
 /* A process of @uid attaches and stays; the error, if it cannot. */
 static int take_place(uid_t uid, pid_t *pid)
 {
@@ -830,31 +876,6 @@ static bool registering_on(void)
 	return good;
 }
 
-#define TRACING "/sys/kernel/tracing/"
-
-/* How often the arbiter was asked since it is counted; 0 turns that off. */
-static unsigned long long count_asks(bool on)
-{
-	unsigned long long hits = 0;
-	char name[64] = "";
-	FILE *f;
-
-	if (on) {
-		if (system("echo 'p:riso/ask riso_arb_ask' >" TRACING "kprobe_events") ||
-		    system("echo 1 >" TRACING "events/riso/ask/enable"))
-			errx(1, "kprobes");
-		return 0;
-	}
-	f = fopen(TRACING "kprobe_profile", "r");
-	if (!f || fscanf(f, "%63s %llu", name, &hits) != 2)
-		errx(1, "kprobes: no profile");
-	fclose(f);
-	if (system("echo 0 >" TRACING "events/riso/ask/enable") ||
-	    system("echo >" TRACING "kprobe_events"))
-		errx(1, "kprobes");
-	return hits;
-}
-
 /* Whoever calls in a loop has nobody look at it: what is allowed, a chain of grants. */
 static bool calling(void)
 {
@@ -864,23 +885,23 @@ static bool calling(void)
 	__u64 began, end;
 	bool ok = true;
 
-	count_asks(true);
+	start_counting("riso_arb_ask");
 	for (; ok && calls < 10000; calls++)
 		ok = !share_wait(&s, 0);
-	hits = count_asks(false);
+	hits = stop_counting();
 	ksft_print_msg("wants nothing: %llu looks in %u calls\n", hits, calls);
 	ok = ok && !hits;
 
 	/* It says that it has posted, so that it is listened to, and takes no grant. */
 	s.u->dir[0].want = 1 << 20;
-	count_asks(true);
+	start_counting("riso_arb_ask");
 	began = share_now();
 	end = began + 1000000000;
 	for (calls = 0; ok && share_now() < end; calls++) {
 		s.u->dir[0].posted += 1 << 16;
 		ok = !share_wait(&s, 0);
 	}
-	hits = count_asks(false);
+	hits = stop_counting();
 	most = (share_now() - began) / 20000 + 16;
 	ksft_print_msg("wants much: %llu looks in %u calls, at most %llu\n", hits, calls, most);
 	share_leave(&s);
@@ -1685,6 +1706,7 @@ static const struct {
 	{ "fork", forking },
 	{ "passed through a socket", passing },
 	{ "closed while a call waits for memory", closing },
+	{ "closed again and again", closing_on },
 	{ "register", registering },
 	{ "many files", many_files },
 	{ "many files of a container", many_files_of_container },
