@@ -50,6 +50,8 @@ enum {
 	RISO_NEWS_BURST = 100,
 	/* Flows or groups that a reader looks at before others may run. */
 	RISO_VISITS = 32,
+	/* Flows of a process that are dismissed before others may have the mutex. */
+	RISO_DISMISSALS = 32,
 };
 
 static atomic64_t memory_used;
@@ -1095,9 +1097,10 @@ unlock:
 
 /**
  * riso_flow_dismiss - a process takes part no longer
- * @u: the process
+ * @u: the process, which registers nothing any more
  *
- * Its group stays until riso_flow_group_put().
+ * Its group stays until riso_flow_group_put(). It may have any number of flows: others have
+ * the mutex meanwhile, and the device may even go.
  *
  * Context: may sleep.
  */
@@ -1106,16 +1109,23 @@ void riso_flow_dismiss(struct riso_user *u)
 	struct riso_dev *rd = u->rd;
 	struct riso_flow *f;
 	unsigned long qpn;
+	u32 num = 0;
 
 	riso_dev_lock(rd);
-	riso_place_give_back(&rd->places, &u->owner);
 	xa_for_each(&rd->qpns, qpn, f) {
 		if (!f->shim || f->group != u->group)
 			continue;
 		set_shim(f, false);
 		f->wishes = false;
 		update(f);
+		if (++num % RISO_DISMISSALS)
+			continue;
+		riso_dev_unlock(rd);
+		cond_resched();
+		riso_dev_lock(rd);
 	}
+	/* Until here the process cannot take part anew, with the same flows. */
+	riso_place_give_back(&rd->places, &u->owner);
 	spin_lock_irq(&rd->lock);
 	riso_arb_leave(u);
 	spin_unlock_irq(&rd->lock);
