@@ -1791,6 +1791,7 @@ void riso_arb_init(struct riso_dev *rd)
 	INIT_LIST_HEAD(&rd->quiet);
 	INIT_LIST_HEAD(&rd->reap);
 	INIT_LIST_HEAD(&rd->managed);
+	INIT_LIST_HEAD(&rd->news);
 	INIT_LIST_HEAD(&rd->users);
 	init_waitqueue_head(&rd->wait);
 	rd->mtu = ib_mtu_enum_to_int(IB_MTU_1024);

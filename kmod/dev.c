@@ -281,7 +281,7 @@ static void drain_work(struct work_struct *work)
 	riso_comp_reap(rd);
 	riso_arb_run(rd);
 	riso_dev_lock(rd);
-	riso_flow_tell_all(rd);
+	riso_flow_tell_some(rd);
 	settled = !riso_flow_settle_all(rd);
 	if (leaving)
 		settled = settled && riso_comp_idle(rd);

@@ -196,6 +196,7 @@ struct riso_change {
  * @held: work requests in the queues
  * @latency_flows: latency flows in RTS
  * @managed_flows: flows that are queued and paced
+ * @draining_flows: flows that are queued, and then left alone
  * @mtu: the largest of a path so far, bytes
  * @chunk_ns: time of a chunk at SafeUtil
  * @lately_ns: time in which the device sends half of an open window
@@ -213,6 +214,7 @@ struct riso_change {
  * @quiet: CQs whose owners the reaper wakes up
  * @reap: flows with slots unretired, the one that posted longest ago first
  * @managed: flows that have a queue, under @mutex
+ * @news: flows of which listeners have to be told, those of the kernel first
  * @users: processes that take part
  * @num_users: how many
  * @asking: directions in which these want grants
@@ -274,6 +276,7 @@ struct riso_dev {
 	u32 held;
 	u32 latency_flows;
 	u32 managed_flows;
+	u32 draining_flows;
 	u32 mtu;
 	u64 chunk_ns;
 	u64 lately_ns;
@@ -291,6 +294,7 @@ struct riso_dev {
 	struct list_head quiet;
 	struct list_head reap;
 	struct list_head managed;
+	struct list_head news;
 	struct list_head users;
 	u32 num_users;
 	u32 asking;

@@ -48,6 +48,8 @@ enum {
 	RISO_NEWS_NS = 10 * NSEC_PER_MSEC,
 	/* ...and at once. */
 	RISO_NEWS_BURST = 100,
+	/* Flows that are looked at in one go, whether listeners may be told of them now. */
+	RISO_NEWS_VISITS = 32,
 	/* Flows or groups that a reader looks at before others may run. */
 	RISO_VISITS = 32,
 	/* Flows of a process that are dismissed before others may have the mutex. */
@@ -385,6 +387,8 @@ static void set_mode(struct riso_flow *f, enum riso_flow_mode mode)
 	managed -= f->mode == RISO_FLOW_MANAGED;
 	managed += mode == RISO_FLOW_MANAGED;
 	WRITE_ONCE(rd->managed_flows, managed);
+	rd->draining_flows -= f->mode == RISO_FLOW_DRAIN;
+	rd->draining_flows += mode == RISO_FLOW_DRAIN;
 	WRITE_ONCE(f->mode, mode);
 }
 
@@ -552,6 +556,19 @@ static void tell_error(struct riso_flow *f)
 		tell(f, RISO_FLOW_FAILED);
 }
 
+/* Listeners have to be told of it, soon. */
+static void owe_news(struct riso_flow *f)
+{
+	struct riso_dev *rd = f->rd;
+
+	lockdep_assert_held(&rd->lock);
+	if (list_empty(&f->news) && f->who.pid)
+		list_add_tail(&f->news, &rd->news);
+	else if (list_empty(&f->news))
+		list_add(&f->news, &rd->news);
+	riso_dev_settle(rd);
+}
+
 /* A rule never changes: its id stands for the weight. */
 static void tell_news(struct riso_flow *f)
 {
@@ -562,7 +579,9 @@ static void tell_news(struct riso_flow *f)
 	if (f->told && f->who.pid &&
 	    !riso_rate_take(&f->rd->told, riso_place_key(&f->who.owner), RISO_NEWS_NS,
 			    RISO_NEWS_BURST)) {
-		riso_dev_settle(f->rd);
+		spin_lock_irq(&f->rd->lock);
+		owe_news(f);
+		spin_unlock_irq(&f->rd->lock);
 		return;
 	}
 	f->told_over = f->over_target;
@@ -721,6 +740,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	f->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	f->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
 	f->rtt_min = U64_MAX;
+	INIT_LIST_HEAD(&f->news);
 	INIT_LIST_HEAD(&f->managed);
 	INIT_LIST_HEAD(&f->arb);
 	INIT_LIST_HEAD(&f->reap);
@@ -937,6 +957,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 	}
 	spin_lock_irq(&rd->lock);
 	set_mode(f, RISO_FLOW_PASS);
+	list_del_init(&f->news);
 	spin_unlock_irq(&rd->lock);
 	riso_comp_use(f, false);
 	riso_comp_abandon(f);
@@ -1161,7 +1182,7 @@ void riso_flow_surrender(struct riso_flow *f)
 	f->cq->uses -= f->cq_uses;
 	f->cq_uses = 0;
 	set_mode(f, RISO_FLOW_DRAIN);
-	riso_dev_settle(f->rd);
+	owe_news(f);
 }
 
 /**
@@ -1179,27 +1200,40 @@ void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status)
 	if (f->error != IB_WC_SUCCESS || status == IB_WC_WR_FLUSH_ERR)
 		return;
 	WRITE_ONCE(f->error, status);
-	riso_dev_settle(f->rd);
+	owe_news(f);
 }
 
 /**
- * riso_flow_tell_all - tell listeners what has happened to flows while posting
+ * riso_flow_tell_some - tell listeners of some of the flows that they have to be told of
  * @rd: the device
  *
- * That is, which have failed, and which are not managed any more.
+ * That is, which have failed while posting, which are not managed any more since, and what
+ * their processes have changed too often. What is left over is the drain work's, some time
+ * later.
  *
  * Context: &riso_dev.mutex.
  */
-void riso_flow_tell_all(struct riso_dev *rd)
+void riso_flow_tell_some(struct riso_dev *rd)
 {
-	struct riso_flow *f;
-	unsigned long qpn;
+	int visits = RISO_NEWS_VISITS;
+	struct riso_flow *f, *last;
 
 	lockdep_assert_held(&rd->mutex);
-	xa_for_each(&rd->qpns, qpn, f) {
+	spin_lock_irq(&rd->lock);
+	/* Those that have to wait for longer go behind it. */
+	last = list_empty(&rd->news) ? NULL :
+	       list_last_entry(&rd->news, struct riso_flow, news);
+	for (f = NULL; last && f != last && visits; visits--) {
+		f = list_first_entry(&rd->news, struct riso_flow, news);
+		list_del_init(&f->news);
+		spin_unlock_irq(&rd->lock);
 		tell_news(f);
 		tell_error(f);
+		spin_lock_irq(&rd->lock);
 	}
+	if (!list_empty(&rd->news))
+		riso_dev_settle(rd);
+	spin_unlock_irq(&rd->lock);
 }
 
 /**
@@ -1245,8 +1279,16 @@ u32 riso_flow_settle_all(struct riso_dev *rd)
 {
 	struct riso_flow *f;
 	u32 draining = 0;
+	bool settled;
 
 	lockdep_assert_held(&rd->mutex);
+	/* Programs can have the drain work run without end: it looks no further then. */
+	spin_lock_irq(&rd->lock);
+	settled = !rd->draining_flows &&
+		  (rd->state == RISO_STATE_ENFORCE || !rd->managed_flows);
+	spin_unlock_irq(&rd->lock);
+	if (settled)
+		return 0;
 	list_for_each_entry(f, &rd->managed, managed) {
 		spin_lock_irq(&rd->lock);
 		draining += !settle(f);
@@ -1305,6 +1347,9 @@ void riso_flow_forget_all(struct riso_dev *rd)
 	xa_for_each(&rd->qpns, qpn, f) {
 		xa_erase(&rd->qpns, qpn);
 		hash_del_rcu(&f->hash);
+		spin_lock_irq(&rd->lock);
+		list_del_init(&f->news);
+		spin_unlock_irq(&rd->lock);
 		tally(f, true);
 		put_group(rd, f->group);
 		call_rcu(&f->rcu, free_flow_rcu);

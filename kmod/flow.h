@@ -68,6 +68,7 @@ enum riso_flow_mode {
  * @told_over: and that this is @over_target
  * @over_target: Current99 was above Target99 when it was counted
  * @told_error: and that this is @error
+ * @news: in riso_dev.news: listeners may not know all of this
  * @mode: how the hooks treat it
  * @state: of the QP
  * @mtu: of the path, bytes
@@ -113,7 +114,7 @@ enum riso_flow_mode {
  * @watch: posts that are measured, or NULL; RCU
  *
  * @qp, @rd, @qpn, @qp_type and the identity in @who are set before the flow can be found.
- * &riso_dev.lock protects all from @mode on; @mode is also read without it.
+ * &riso_dev.lock protects @news and all from @mode on; @mode is also read without it.
  * &riso_dev.mutex protects report, shim, sends, wish, class, rule, group, what was told, @seen,
  * @watch and the life of the flow. Dumps read all of this under RCU alone.
  */
@@ -156,6 +157,7 @@ struct riso_flow {
 	bool told_over;
 	bool over_target;
 	enum ib_wc_status told_error;
+	struct list_head news;
 
 	enum riso_flow_mode mode;
 	enum ib_qp_state state;
@@ -299,7 +301,7 @@ int riso_flow_register(struct riso_dev *rd, u32 qpn, enum riso_class *class,
 		       bool wishes);
 void riso_flow_surrender(struct riso_flow *f);
 void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status);
-void riso_flow_tell_all(struct riso_dev *rd);
+void riso_flow_tell_some(struct riso_dev *rd);
 u32 riso_flow_held(struct riso_flow *f);
 u32 riso_flow_settle_all(struct riso_dev *rd);
 void riso_flow_release_all(struct riso_dev *rd);

@@ -260,6 +260,44 @@ static bool reporting_much(void)
 	return ok && last && num > 100 && num <= most;
 }
 
+/*
+ * Of many queue pairs whose process says something else at once, not all can be told of for
+ * seconds. A few of them are looked at meanwhile, 100 times a second.
+ */
+static bool owing_much(void)
+{
+	static struct ibv_qp *qp[600];
+	struct share s = share_open_qp();
+	unsigned long long looks, most;
+	int fd = share_open_file();
+	bool ok = true, last;
+	__u64 began;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(qp); i++) {
+		qp[i] = s.qp;
+		share_make_qp(&s);
+	}
+	for (i = 0; ok && i < ARRAY_SIZE(qp); i++)
+		ok = !report(fd, device, qp[i]->qp_num, RISO_REASON_NO_CQ_ROOM);
+	start_counting("riso_rate_take");
+	began = share_now();
+	sleep(1);
+	looks = stop_counting();
+	most = 32 * ((share_now() - began) / 10000000 + 2);
+	ksft_print_msg("%llu looks, at most %llu\n", looks, most);
+	ok = ok && looks && looks <= most;
+	for (i = 0, last = false; ok && !last && i < 200; i++) {
+		usleep(100000);
+		count_events(qp[ARRAY_SIZE(qp) - 1]->qp_num, "\"no-cq-room\"", &last);
+	}
+	for (i = 0; i < ARRAY_SIZE(qp); i++)
+		ibv_destroy_qp(qp[i]);
+	close(fd);
+	share_close_qp(&s);
+	return ok && last;
+}
+
 /* In another network namespace, which does not have the device */
 static int moves_away(struct share *unused)
 {
@@ -1701,6 +1739,7 @@ static const struct {
 	{ "attach", attaching },
 	{ "report", reporting },
 	{ "many reports", reporting_much },
+	{ "reports of many", owing_much },
 	{ "another network namespace", moving_away },
 	{ "map", mapping },
 	{ "fork", forking },
