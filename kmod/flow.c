@@ -724,6 +724,7 @@ static void identify(struct riso_flow *f, bool user)
 void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 		      const struct ib_qp_init_attr *attr, bool user)
 {
+	struct riso_traffic __percpu *spare;
 	struct riso_flow *f, *old;
 
 	f = kzalloc(sizeof(*f), user ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
@@ -746,6 +747,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	INIT_LIST_HEAD(&f->reap);
 	INIT_DELAYED_WORK(&f->refuse, riso_comp_refuse);
 	identify(f, user);
+	spare = user ? NULL : riso_observe_alloc(rd);
 
 	riso_dev_lock(rd);
 	/*
@@ -756,16 +758,18 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	if (rd->buried || (old && !READ_ONCE(old->dying)) ||
 	    xa_err(xa_store(&rd->qpns, f->qpn, f, GFP_KERNEL))) {
 		riso_dev_unlock(rd);
+		free_percpu(spare);
 		put_pid(f->tgid);
 		kfree(f);
 		return;
 	}
 	update(f);
-	riso_observe_flow(f);
+	spare = riso_observe_flow(f, spare);
 	hash_add_rcu(rd->qps[user], &f->hash, (unsigned long)qp);
 	riso_nl_changed();
 	trace_flow_create(f, reason(f));
 	riso_dev_unlock(rd);
+	free_percpu(spare);
 }
 
 /**

@@ -225,14 +225,35 @@ static void fold(struct riso_flow *f)
 }
 
 /**
+ * riso_observe_alloc - memory for the counters of a flow, where it may be waited for
+ * @rd: the device
+ *
+ * Who allocates such memory may wait for another who does, and that one for storage,
+ * whatever the first allows.
+ *
+ * Context: may sleep, not under &riso_dev.mutex.
+ * Return: the memory, to be given to riso_observe_flow() or to free_percpu(); NULL if there
+ * is none, or the device is not observed.
+ */
+struct riso_traffic __percpu *riso_observe_alloc(struct riso_dev *rd)
+{
+	if (READ_ONCE(rd->state) != RISO_STATE_OBSERVE)
+		return NULL;
+	return alloc_percpu(struct riso_traffic);
+}
+
+/**
  * riso_observe_flow - give a flow the memory that the state of its device wants
  * @f: the flow, a new one or one of riso_observe_update()
+ * @spare: of riso_observe_alloc()
  *
  * One that there is no memory for is counted in the sums of the device alone.
  *
  * Context: &riso_dev.mutex.
+ * Return: @spare if it was not needed, or NULL.
  */
-void riso_observe_flow(struct riso_flow *f)
+struct riso_traffic __percpu *riso_observe_flow(struct riso_flow *f,
+						struct riso_traffic __percpu *spare)
 {
 	bool observing = READ_ONCE(f->rd->state) == RISO_STATE_OBSERVE;
 	/* data_race(): whoever changes it goes through all flows after. */
@@ -242,12 +263,18 @@ void riso_observe_flow(struct riso_flow *f)
 	lockdep_assert_held(&f->rd->mutex);
 	/* Programs do not come by. */
 	if (f->who.pid)
-		return;
-	if (!observing && f->seen)
+		return spare;
+	if (!observing && f->seen) {
 		fold(f);
-	else if (observing && !f->seen)
-		/* Who finds it finds zeros: the hooks read it once. */
-		smp_store_release(&f->seen, alloc_percpu(struct riso_traffic));
+	} else if (observing && !f->seen) {
+		/* It may be observed only now. */
+		if (!spare)
+			spare = alloc_percpu_gfp(struct riso_traffic,
+						 GFP_NOWAIT | __GFP_NOWARN);
+		/* Pairs with the acquire in riso_observe_sum(); the hooks read it once. */
+		smp_store_release(&f->seen, spare);
+		spare = NULL;
+	}
 	w = rcu_dereference_protected(f->watch,
 				      lockdep_is_held(&f->rd->mutex));
 	if (!timing && w) {
@@ -256,6 +283,30 @@ void riso_observe_flow(struct riso_flow *f)
 	} else if (timing && !w) {
 		rcu_assign_pointer(f->watch, new_watch(f));
 	}
+	return spare;
+}
+
+/* All flows of a device, one at a time where they need memory; control held. */
+static void equip_flows(struct riso_dev *rd)
+{
+	struct riso_traffic __percpu *spare = NULL;
+	unsigned long qpn, next = 0;
+	struct riso_flow *f;
+
+	lockdep_assert_held(&rd->control);
+	do {
+		if (!spare)
+			spare = riso_observe_alloc(rd);
+		riso_dev_lock(rd);
+		xa_for_each_start(&rd->qpns, qpn, f, next) {
+			spare = riso_observe_flow(f, spare);
+			if (!spare && rd->state == RISO_STATE_OBSERVE)
+				break;
+		}
+		riso_dev_unlock(rd);
+		next = qpn + 1;
+	} while (f);
+	free_percpu(spare);
 }
 
 /**
@@ -278,10 +329,7 @@ void riso_observe_update(struct riso_dev *rd)
 		WRITE_ONCE(rd->timing, timing);
 		synchronize_rcu();
 	}
-	riso_dev_lock(rd);
-	xa_for_each(&rd->qpns, qpn, f)
-		riso_observe_flow(f);
-	riso_dev_unlock(rd);
+	equip_flows(rd);
 	WRITE_ONCE(rd->observing, observing);
 	WRITE_ONCE(rd->timing, timing);
 	if (!ended)
