@@ -44,7 +44,7 @@ static const char * const ulps[] = {
 enum {
 	/* Queues of all devices together may take this part of the memory. */
 	RISO_MEMORY_SHARE = 64,
-	/* Changes of its flows that listeners are told of for each user, in the long run... */
+	/* Events of their flows that listeners are told of for each owner, in the long run... */
 	RISO_NEWS_NS = 10 * NSEC_PER_MSEC,
 	/* ...and at once. */
 	RISO_NEWS_BURST = 100,
@@ -569,6 +569,14 @@ static void owe_news(struct riso_flow *f)
 	riso_dev_settle(rd);
 }
 
+/* Of what programs do, which may be as often as they like, not everything is told. */
+static bool may_tell(const struct riso_flow *f)
+{
+	return !f->who.pid ||
+	       riso_rate_take(&f->rd->told, riso_place_key(&f->who.owner), RISO_NEWS_NS,
+			      RISO_NEWS_BURST);
+}
+
 /* A rule never changes: its id stands for the weight. */
 static void tell_news(struct riso_flow *f)
 {
@@ -576,9 +584,7 @@ static void tell_news(struct riso_flow *f)
 	    f->told_rule == f->rule_id && f->told_over == f->over_target)
 		return;
 	/* The drain work tells the last of what a process has changed too often. */
-	if (f->told && f->who.pid &&
-	    !riso_rate_take(&f->rd->told, riso_place_key(&f->who.owner), RISO_NEWS_NS,
-			    RISO_NEWS_BURST)) {
+	if (!may_tell(f)) {
 		spin_lock_irq(&f->rd->lock);
 		owe_news(f);
 		spin_unlock_irq(&f->rd->lock);
@@ -588,8 +594,7 @@ static void tell_news(struct riso_flow *f)
 	f->told_reason = reason(f);
 	f->told_class = f->class;
 	f->told_rule = f->rule_id;
-	/* Pairs with the acquire in is_shown(). */
-	smp_store_release(&f->told, true);
+	f->told = true;
 	tell(f, RISO_FLOW_NEWS);
 }
 
@@ -660,6 +665,8 @@ static void update(struct riso_flow *f)
 		      f->unfit != RISO_REASON_SPECIAL_QP &&
 		      f->state == IB_QPS_RTS && !is_reference(f));
 	tally(f, false);
+	/* Pairs with the acquire in is_shown(). */
+	smp_store_release(&f->shown, true);
 	tell_news(f);
 }
 
@@ -948,7 +955,8 @@ void riso_flow_destroyed(struct riso_flow *f)
 	riso_dev_lock(rd);
 	trace_flow_destroy(f, reason(f));
 	tell_error(f);
-	tell(f, RISO_FLOW_GONE);
+	if (f->told && may_tell(f))
+		tell(f, RISO_FLOW_GONE);
 	hash_del_rcu(&f->hash);
 	/* Another QP may have the number already. */
 	xa_cmpxchg(&rd->qpns, f->qpn, f, NULL, GFP_KERNEL);
@@ -1360,11 +1368,11 @@ void riso_flow_forget_all(struct riso_dev *rd)
 	}
 }
 
-/* One that listeners do not know yet has no class. */
+/* One that is being created has no class yet. */
 static bool is_shown(const struct riso_viewer *viewer, const struct riso_flow *f)
 {
-	/* Pairs with the release in tell_news(). */
-	return smp_load_acquire(&f->told) && is_visible(viewer, f->tgid);
+	/* Pairs with the release in update(). */
+	return smp_load_acquire(&f->shown) && is_visible(viewer, f->tgid);
 }
 
 /* A walk under RCU has looked at one more: let others run after some. */

@@ -61,6 +61,7 @@ enum riso_flow_mode {
  * @counted: as a latency flow
  * @tallied: where it is counted in its group, or NULL
  * @dying: the provider is destroying the QP; its number may be another's already
+ * @shown: all is set that is shown of it
  * @told: listeners know of it
  * @told_reason: and that this is why it is not managed
  * @told_class: and that this is its class
@@ -150,6 +151,7 @@ struct riso_flow {
 	bool counted;
 	u32 *tallied;
 	bool dying;
+	bool shown;
 	bool told;
 	enum riso_reason told_reason;
 	enum riso_class told_class;

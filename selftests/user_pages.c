@@ -298,6 +298,57 @@ static bool owing_much(void)
 	return ok && last;
 }
 
+/* Are listeners told of the queue pair, soon? Then they were of what was before. */
+static bool is_told_of(__u32 qpn)
+{
+	bool unused;
+	int n;
+
+	for (n = 0; n < 200 && !count_events(qpn, "", &unused); n++)
+		usleep(100000);
+	return n < 200;
+}
+
+/* How many events of queue pairs of this process there were */
+static unsigned int count_own_events(void)
+{
+	FILE *file = fopen(events, "r");
+	char who[32], *line = NULL;
+	unsigned int num = 0;
+	size_t size = 0;
+
+	if (!file)
+		err(1, "%s", events);
+	snprintf(who, sizeof(who), "\"pid\":%d,", getpid());
+	while (getline(&line, &size, file) > 0)
+		num += strstr(line, "\"event\":\"flow") && strstr(line, who);
+	free(line);
+	fclose(file);
+	return num;
+}
+
+/* Nor is told of each queue pair that is made and destroyed, but of the last. */
+static bool making_many(void)
+{
+	struct share s = share_open_qp();
+	unsigned int i, num, most;
+	bool ok = is_told_of(s.qp->qp_num);
+	__u64 began;
+
+	num = count_own_events();
+	began = share_now();
+	for (i = 0; i < 2000; i++) {
+		ibv_destroy_qp(s.qp);
+		share_make_qp(&s);
+	}
+	ok = is_told_of(s.qp->qp_num) && ok;
+	most = 102 + (share_now() - began) / 10000000;
+	num = count_own_events() - num;
+	ksft_print_msg("%u events, at most %u\n", num, most);
+	share_close_qp(&s);
+	return ok && num && num <= most;
+}
+
 /* In another network namespace, which does not have the device */
 static int moves_away(struct share *unused)
 {
@@ -1740,6 +1791,7 @@ static const struct {
 	{ "report", reporting },
 	{ "many reports", reporting_much },
 	{ "reports of many", owing_much },
+	{ "many queue pairs, one after another", making_many },
 	{ "another network namespace", moving_away },
 	{ "map", mapping },
 	{ "fork", forking },
