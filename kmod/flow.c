@@ -876,6 +876,31 @@ static u32 mtu_of(const struct ib_qp_attr *attr)
 	return mtu > 0 ? mtu : ib_mtu_enum_to_int(IB_MTU_1024);
 }
 
+/* What no rule, group or class goes by; under &riso_dev.lock. */
+static void note_attr(struct riso_flow *f, const struct ib_qp_attr *attr, int mask)
+{
+	struct riso_dev *rd = f->rd;
+
+	lockdep_assert_held(&rd->lock);
+	if (mask & IB_QP_PATH_MTU) {
+		f->mtu = mtu_of(attr);
+		rd->mtu = max(rd->mtu, f->mtu);
+	}
+	if (mask & IB_QP_MIN_RNR_TIMER) {
+		f->rnr_timer = attr->min_rnr_timer;
+		f->rnr_known = true;
+	}
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		f->max_rd_atomic = attr->max_rd_atomic;
+}
+
+/* Is it no more than that? */
+static bool is_minor(const struct riso_flow *f, const struct ib_qp_attr *attr, int mask)
+{
+	return !(mask & IB_QP_AV) &&
+	       (!(mask & IB_QP_STATE) || attr->qp_state == READ_ONCE(f->state));
+}
+
 /**
  * riso_flow_modified - a QP was changed
  * @f: the flow
@@ -889,6 +914,13 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 {
 	struct riso_dev *rd = f->rd;
 
+	/* A program may do that all day: nobody has to wait for it. */
+	if (f->who.pid && is_minor(f, attr, mask)) {
+		spin_lock_irq(&rd->lock);
+		note_attr(f, attr, mask);
+		spin_unlock_irq(&rd->lock);
+		return;
+	}
 	riso_dev_lock(rd);
 	spin_lock_irq(&rd->lock);
 	if ((mask & IB_QP_AV) &&
@@ -898,16 +930,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 		f->who.peer_known = true;
 		write_seqcount_end(&rd->cfg_seq);
 	}
-	if (mask & IB_QP_PATH_MTU) {
-		f->mtu = mtu_of(attr);
-		rd->mtu = max(rd->mtu, f->mtu);
-	}
-	if (mask & IB_QP_MIN_RNR_TIMER) {
-		f->rnr_timer = attr->min_rnr_timer;
-		f->rnr_known = true;
-	}
-	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
-		f->max_rd_atomic = attr->max_rd_atomic;
+	note_attr(f, attr, mask);
 	if (mask & IB_QP_STATE) {
 		f->state = attr->qp_state;
 		if (f->state == IB_QPS_ERR)

@@ -371,13 +371,20 @@ static int hook_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
 	return ret;
 }
 
+/* One of a program never has a shadow. */
+static void forget_cq(struct riso_dev *rd, struct ib_cq *cq)
+{
+	if (!cq->uobject)
+		riso_comp_cq_destroyed(rd, cq);
+}
+
 static int hook_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
 {
 	struct riso_dev *rd = dev_of(cq->device);
 	int idx = srcu_read_lock(&rd->srcu);
 	int ret;
 
-	riso_comp_cq_destroyed(rd, cq);
+	forget_cq(rd, cq);
 	ret = rd->orig.destroy_cq(cq, udata);
 	srcu_read_unlock(&rd->srcu, idx);
 	return ret;
@@ -388,7 +395,7 @@ static void hook_post_destroy_cq(struct ib_cq *cq)
 	struct riso_dev *rd = dev_of(cq->device);
 	int idx = srcu_read_lock(&rd->srcu);
 
-	riso_comp_cq_destroyed(rd, cq);
+	forget_cq(rd, cq);
 	rd->orig.post_destroy_cq(cq);
 	srcu_read_unlock(&rd->srcu, idx);
 }

@@ -349,6 +349,29 @@ static bool making_many(void)
 	return ok && num && num <= most;
 }
 
+/* Nobody waits for what a program does with completion queues, or changes again and again. */
+static bool changing_little(void)
+{
+	struct ibv_qp_attr attr = { .min_rnr_timer = 1 };
+	struct share s = share_open_qp();
+	unsigned long long forgotten, runs;
+	bool ok = true;
+	int i;
+
+	share_connect_qp(&s);
+	start_counting("riso_comp_cq_destroyed");
+	for (i = 0; ok && i < 100; i++)
+		ok = !ibv_destroy_cq(ibv_create_cq(s.context, 1, NULL, NULL, 0));
+	forgotten = stop_counting();
+	start_counting("riso_arb_run");
+	for (i = 0; ok && i < 1000; i++)
+		ok = !ibv_modify_qp(s.qp, &attr, IBV_QP_MIN_RNR_TIMER);
+	runs = stop_counting();
+	share_close_qp(&s);
+	ksft_print_msg("%llu completion queues forgotten, %llu runs\n", forgotten, runs);
+	return ok && !forgotten && runs < 500;
+}
+
 /* In another network namespace, which does not have the device */
 static int moves_away(struct share *unused)
 {
@@ -1792,6 +1815,7 @@ static const struct {
 	{ "many reports", reporting_much },
 	{ "reports of many", owing_much },
 	{ "many queue pairs, one after another", making_many },
+	{ "little changes", changing_little },
 	{ "another network namespace", moving_away },
 	{ "map", mapping },
 	{ "fork", forking },
