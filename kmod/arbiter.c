@@ -120,7 +120,10 @@ enum {
 	RISO_AVERAGE_NS = 2 * NSEC_PER_SEC,
 	RISO_REAP_MIN_NS = 50 * NSEC_PER_USEC,
 	RISO_REAP_MAX_NS = 250 * NSEC_PER_USEC,
-	/* Batches that one call may post before it leaves the rest to the timer. */
+	/*
+	 * Batches that one call may post before it leaves the rest to the timer. It gives as
+	 * many grants, and sees as many processes that want none any more.
+	 */
 	RISO_RUN_BATCHES = 16,
 };
 
@@ -901,17 +904,24 @@ static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes,
 static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
 		       struct riso_user *u, u64 now)
 {
-	u64 need = read_user(u, dir, now);
-	u64 bytes = clamp(need, least_grant(rd), quantum(rd));
 	struct riso_arb *a = &rd->arb[dir];
 	u64 begin = now;
+	u64 need, bytes;
 
+	/* The timer goes on with the others in line: it runs as long as this holds. */
+	if (!rd->drops && rd->state == RISO_STATE_ENFORCE) {
+		rd->want_ns = now;
+		return false;
+	}
+	need = read_user(u, dir, now);
+	bytes = clamp(need, least_grant(rd), quantum(rd));
 	if (riso_grant_shrinks(&u->dir[dir]))
 		bytes = min(bytes, smallest_grant(rd));
 
 	/* One that let a grant go by may be stopped, however long it stands in line. */
 	if (!need || (u->dir[dir].lapsed && !u->dir[dir].called)) {
 		ask(u, dir, false);
+		rd->drops -= !!rd->drops;
 		return true;
 	}
 	if (!rd->grants[dir]) {
@@ -1316,6 +1326,7 @@ void riso_arb_run(struct riso_dev *rd)
 	now = ktime_get_ns();
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		rd->grants[dir] = RISO_RUN_BATCHES;
+	rd->drops = RISO_RUN_BATCHES;
 	while (pick(rd, now, &t)) {
 		struct riso_flow *f = t.f;
 		const struct ib_send_wr *bad_wr;

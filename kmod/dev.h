@@ -219,6 +219,7 @@ struct riso_change {
  * @num_users: how many
  * @asking: directions in which these want grants
  * @grants: that may still be given in this run, by direction
+ * @drops: processes that may still leave the line in this run
  * @wait: for a flow that is posting to have done
  * @timer: for the clock or for completions
  * @timer_ns: when it fires, U64_MAX when not armed
@@ -299,6 +300,7 @@ struct riso_dev {
 	u32 num_users;
 	u32 asking;
 	int grants[RISO_DIRS];
+	int drops;
 	wait_queue_head_t wait;
 	struct hrtimer timer;
 	u64 timer_ns;
