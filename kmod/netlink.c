@@ -48,6 +48,8 @@ enum {
 	RISO_REQUEST_NS = 10 * NSEC_PER_MSEC,
 	/* ...and at once: a tool makes a few for each device. */
 	RISO_REQUEST_BURST = 200,
+	/* A dump of more groups counts for one request for each such part of them. */
+	RISO_REQUEST_GROUPS = 128,
 };
 
 static struct genl_family family;
@@ -696,7 +698,11 @@ int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-/* cb->args[1] is the next id of this device */
+/*
+ * cb->args[1] is the next id of this device, args[2] counts groups: for each the lock of the
+ * data path is taken. Who may ask no more is not made to wait, as others may wait for what
+ * the caller has: the dump ends with an error.
+ */
 static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb,
 		       struct riso_dev *rd)
 {
@@ -704,14 +710,22 @@ static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb,
 	struct riso_group_info group;
 	int err;
 
-	while (!riso_flow_group_next(rd, cb->args[1], &who, &group)) {
+	for (;;) {
+		if (cb->args[2] == RISO_REQUEST_GROUPS) {
+			err = check_rate(cb->skb, cb->extack);
+			if (err)
+				return err;
+			cb->args[2] = 0;
+		}
+		if (riso_flow_group_next(rd, cb->args[1], &who, &group))
+			return 0;
 		err = put_part(skb, cb, RDMA_ISOLATE_CMD_GROUP_GET, fill_group,
 			       rd, &group);
 		if (err)
 			return err;
 		cb->args[1] = group.id + 1;
+		cb->args[2]++;
 	}
-	return 0;
 }
 
 int rdma_isolate_nl_group_get_dumpit(struct sk_buff *skb,

@@ -15,6 +15,7 @@ import random
 import select
 import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -57,6 +58,8 @@ HIST_DEV, HIST_CLASS = 2, 3
 # of a user without CAP_NET_ADMIN; 6.1 has no text for a dump that does not begin
 REQUESTS_AT_ONCE = 200
 REQUESTS_PER_S = 100
+# which count for two in a dump
+MANY_GROUPS = 140
 NO_TEXT_FOR_DUMPS = os.uname().release.startswith('6.1.')
 
 
@@ -361,6 +364,38 @@ def ask_as_nobody(dev):
     return 1
 
 
+def dump_groups_as_nobody(dev):
+    """More dumps of many groups than a user may make, who has asked for nothing a while"""
+    netlink = Netlink()
+    time.sleep(REQUESTS_AT_ONCE / REQUESTS_PER_S + 0.1)
+    begin = time.monotonic()
+    good = 0
+    while good < 2 * REQUESTS_AT_ONCE:
+        answer = netlink.ask(GROUP_GET, dump=True)
+        if answer.errno:
+            break
+        good += len(answer.messages) >= MANY_GROUPS
+    most = REQUESTS_AT_ONCE + 2 + (time.monotonic() - begin) * REQUESTS_PER_S
+    if answer.errno in (0, errno.EBUSY) and REQUESTS_AT_ONCE / 2 - 2 <= good <= most / 2:
+        return 0
+    print(f'# {good} dumps, at most {most / 2:.0f}, then {answer}', flush=True)
+    return 1
+
+
+def check_groups(ktap, dev):
+    """Each process with a queue pair is a group"""
+    program = os.path.join(os.path.dirname(__file__), 'many_qps')
+    programs = [subprocess.Popen([program, dev, '1'], stdout=subprocess.PIPE)
+                for _ in range(MANY_GROUPS)]
+    for process in programs:
+        while process.stdout.readline() not in (b'ready\n', b''):
+            pass
+    check_nobody(ktap, dev, dump_groups_as_nobody, 'nobody may dump many groups so often')
+    for process in programs:
+        process.kill()
+        process.wait()
+
+
 def check_nobody(ktap, dev, ask, what):
     """In a child without capabilities"""
     pid = os.fork()
@@ -442,12 +477,13 @@ def check_noise(ktap, netlink):
 def main():
     dev = sys.argv[1]
     cases = refusals(dev)
-    ktap = Ktap(len(cases) + 6)
+    ktap = Ktap(len(cases) + 7)
     netlink = Netlink()
     for case in cases:
         check_refusal(ktap, netlink, case)
     check_nobody(ktap, dev, as_nobody, 'nobody may look and not touch')
     check_nobody(ktap, dev, ask_as_nobody, 'nobody may ask so often and no more')
+    check_groups(ktap, dev)
     check_admin_requests(ktap, netlink, dev)
     check_event(ktap, netlink, dev)
     check_rules(ktap, netlink)
