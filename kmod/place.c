@@ -2,8 +2,8 @@
 /*
  * Places: how many processes of one owner may take part in a device.
  *
- * Owns the counts of places, and says whom a process belongs to. That is chosen so that
- * nobody is many:
+ * Owns what is counted of each owner, and says whom a process belongs to. That is chosen so
+ * that nobody is many:
  * - Processes of a container are those in one PID namespace right below the initial one, or,
  *   if they are in the initial one, in one cgroup namespace, that the administrator of the
  *   host made. They can leave neither, whatever namespaces and control groups they make.
@@ -18,7 +18,9 @@
 #include <linux/cred.h>
 #include <linux/errno.h>
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/pid_namespace.h>
+#include <linux/slab.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
@@ -35,26 +37,42 @@ enum {
 	RISO_TAKE_BURST = 2 * RISO_PLACES_MAX,
 };
 
-static u32 count_of(struct xarray *xa, unsigned long owner)
+/**
+ * struct owner - who has places, or had some a while ago
+ * @num: how many
+ * @taken_ns: up to when its turns to take one are used up
+ */
+struct owner {
+	u32 num;
+	s64 taken_ns;
+};
+
+/* Those that may do as much as one that has never had a place */
+static void forget_idle(struct xarray *owners, s64 now)
 {
-	return xa_to_value(xa_load(xa, owner) ?: xa_mk_value(0));
+	struct owner *o;
+	unsigned long key;
+
+	xa_for_each(owners, key, o) {
+		if (o->num || o->taken_ns > now)
+			continue;
+		xa_erase(owners, key);
+		kfree(o);
+	}
 }
 
-static int add_one(struct xarray *xa, unsigned long owner)
+static struct owner *get_owner(struct xarray *owners, unsigned long key, s64 now)
 {
-	return xa_err(xa_store(xa, owner, xa_mk_value(count_of(xa, owner) + 1),
-			       GFP_KERNEL));
-}
+	struct owner *o = xa_load(owners, key);
 
-static void take_one_off(struct xarray *xa, unsigned long owner)
-{
-	u32 num = count_of(xa, owner);
-
-	/* This entry is there, so neither needs memory. */
-	if (num > 1)
-		xa_store(xa, owner, xa_mk_value(num - 1), GFP_KERNEL);
-	else
-		xa_erase(xa, owner);
+	if (o)
+		return o;
+	forget_idle(owners, now);
+	o = kzalloc(sizeof(*o), GFP_KERNEL);
+	if (!o || !xa_err(xa_store(owners, key, o, GFP_KERNEL)))
+		return o;
+	kfree(o);
+	return NULL;
 }
 
 /**
@@ -65,7 +83,6 @@ void riso_place_init(struct riso_places *p)
 {
 	xa_init(&p->uids);
 	xa_init(&p->containers);
-	riso_rate_init(&p->taken);
 }
 
 /**
@@ -74,8 +91,8 @@ void riso_place_init(struct riso_places *p)
  */
 void riso_place_exit(struct riso_places *p)
 {
-	xa_destroy(&p->uids);
-	xa_destroy(&p->containers);
+	forget_idle(&p->uids, S64_MAX);
+	forget_idle(&p->containers, S64_MAX);
 }
 
 /* The user that made the outermost namespace above this one. */
@@ -120,7 +137,7 @@ void riso_place_identify(struct riso_place_owner *owner)
 	owner->cgroup = riso_cgroup_id();
 }
 
-static struct xarray *counts_of(struct riso_places *p, const struct riso_place_owner *owner)
+static struct xarray *owners_of(struct riso_places *p, const struct riso_place_owner *owner)
 {
 	return owner->container ? &p->containers : &p->uids;
 }
@@ -132,23 +149,25 @@ static struct xarray *counts_of(struct riso_places *p, const struct riso_place_o
  *
  * Context: &riso_dev.mutex.
  * Return: 0; -EUSERS when all places are taken; -EDQUOT when the owner has too many, or
- * takes them too often; -ENOMEM. After an error nothing is counted but the try.
+ * takes them too often; -ENOMEM. After an error nothing is counted.
  */
 int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner)
 {
-	struct xarray *counts = counts_of(p, owner);
-	int err;
+	s64 now = ktime_get_ns();
+	struct owner *o;
 
 	if (p->used >= RISO_PLACES_MAX)
 		return -EUSERS;
-	if (!riso_place_is_free(count_of(counts, riso_place_key(owner)), p->used))
+	o = get_owner(owners_of(p, owner), riso_place_key(owner), now);
+	if (!o)
+		return -ENOMEM;
+	if (!riso_place_is_free(o->num, p->used) ||
+	    o->taken_ns > now + RISO_TAKE_BURST * (s64)RISO_TAKE_NS)
 		return -EDQUOT;
-	if (!riso_rate_take(&p->taken, riso_place_key(owner), RISO_TAKE_NS, RISO_TAKE_BURST))
-		return -EDQUOT;
-	err = add_one(counts, riso_place_key(owner));
-	if (!err)
-		p->used++;
-	return err;
+	o->taken_ns = max(o->taken_ns, now) + RISO_TAKE_NS;
+	o->num++;
+	p->used++;
+	return 0;
 }
 
 /**
@@ -160,6 +179,8 @@ int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner)
  */
 void riso_place_give_back(struct riso_places *p, const struct riso_place_owner *owner)
 {
-	take_one_off(counts_of(p, owner), riso_place_key(owner));
+	struct owner *o = xa_load(owners_of(p, owner), riso_place_key(owner));
+
+	o->num--;
 	p->used--;
 }

@@ -8,8 +8,6 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
-#include "rate.h"
-
 enum {
 	/* Processes that may take part in a device. */
 	RISO_PLACES_MAX = 512,
@@ -18,15 +16,13 @@ enum {
 /**
  * struct riso_places - the places of a device, under &riso_dev.mutex
  * @used: how many are taken
- * @uids: how many each user has outside of containers
- * @containers: how many each container has
- * @taken: how often each owner has taken one
+ * @uids: what each user has outside of containers
+ * @containers: what each container has
  */
 struct riso_places {
 	u32 used;
 	struct xarray uids;
 	struct xarray containers;
-	struct riso_rate taken;
 };
 
 /**

@@ -763,9 +763,45 @@ static bool many_places(void)
 	return error == EDQUOT && n - 1 == 256 && !other;
 }
 
+/* It takes part, and leaves; an errno or 0 */
+static int join_once(const struct share *s)
+{
+	int fd = share_open_file();
+	int error = share_attach(fd, device, RISO_USER_VERSION, s->qp->qp_num);
+
+	close(fd);
+	return error;
+}
+
+/* As another user, by the real number; the effective one stays root's. */
+static void become(uid_t uid)
+{
+	if (setresuid(uid, -1, -1))
+		err(1, "setresuid");
+}
+
+/* How many of a thousand other users may not take part, while @uid may not? */
+static unsigned int count_refused(const struct share *s, uid_t uid)
+{
+	unsigned int refused = 0;
+	struct share other = *s;
+	uid_t u;
+
+	for (u = 5000; u < 6000; u++) {
+		become(uid);
+		while (!join_once(s))
+			;
+		become(u);
+		share_make_qp(&other);
+		refused += join_once(&other) != 0;
+		ibv_destroy_qp(other.qp);
+	}
+	return refused;
+}
+
 /*
  * Whoever takes part anew is given something before it posts: the processes of a user may
- * do that 1,024 times at once, and 20 times a second.
+ * do that 1,024 times at once, and 20 times a second. Others are not refused for that.
  */
 static bool joining_anew(void)
 {
@@ -775,25 +811,22 @@ static bool joining_anew(void)
 	pid = fork();
 	if (!pid) {
 		__u64 begin = share_now();
+		int most, n, error = 0;
+		unsigned int refused;
 		struct share s;
-		int most, n;
+		bool ok;
 
-		if (setuid(4321))
-			_exit(1);
+		become(4321);
 		s = share_open_qp();
-		for (n = 0; n < 4000; n++) {
-			int fd = share_open_file();
-			int error = share_attach(fd, device, RISO_USER_VERSION,
-						 s.qp->qp_num);
-
-			close(fd);
-			if (error && error != EDQUOT)
-				_exit(2);
-			if (error)
-				break;
-		}
+		for (n = -1; n < 4000 && !error; n++)
+			error = join_once(&s);
 		most = 1026 + (share_now() - begin) / 50000000;
-		_exit(n < 1024 || n > most || !has_reason(s.qp->qp_num, "\"no-place\""));
+		ok = error == EDQUOT && n >= 1024 && n <= most &&
+		     has_reason(s.qp->qp_num, "\"no-place\"");
+		refused = count_refused(&s, 4321);
+		ksft_print_msg("%d times, then %s; %u others refused\n", n, strerror(error),
+			       refused);
+		_exit(!ok || refused);
 	}
 	waitpid(pid, &status, 0);
 	return !status;
