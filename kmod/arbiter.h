@@ -104,7 +104,7 @@ struct riso_group_dir {
  * @hash: in &riso_dev.idents, by @who
  * @tenant: with whom it shares; written under &riso_dev.mutex and &riso_dev.lock
  * @tgid: the process, NULL for a ULP; counted
- * @id: of this group on this device, never given to another
+ * @id: of this group on this device, given to no other of the next 2^32
  * @users: flows that belong to it, protected by &riso_dev.mutex
  * @weight: share against other groups
  * @who: what its flows have in common

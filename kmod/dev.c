@@ -674,7 +674,7 @@ static int add_one(struct ib_device *ibdev)
 	hash_init(rd->idents);
 	hash_init(rd->tenants);
 	xa_init(&rd->qpns);
-	xa_init(&rd->groups);
+	xa_init_flags(&rd->groups, XA_FLAGS_ALLOC1);
 	riso_place_init(&rd->places);
 	riso_rate_init(&rd->asked);
 	riso_rate_init(&rd->turns);

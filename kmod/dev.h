@@ -169,7 +169,7 @@ struct riso_change {
  * @groups: by id, likewise
  * @idents: groups by who they are, under @mutex
  * @tenants: by what makes them one, under @mutex
- * @last_group: id given last, under @mutex
+ * @next_group: id to be tried next, under @mutex
  * @places: of processes, under @mutex
  * @asked: how often owners asked for a look at their page; without a lock
  * @turns: how often owners did what takes @mutex; without a lock
@@ -251,7 +251,7 @@ struct riso_dev {
 	struct xarray groups;
 	DECLARE_HASHTABLE(idents, RISO_GROUP_HASH_BITS);
 	DECLARE_HASHTABLE(tenants, RISO_GROUP_HASH_BITS);
-	u32 last_group;
+	u32 next_group;
 	struct riso_places places;
 	struct riso_rate asked;
 	struct riso_rate turns;

@@ -223,29 +223,30 @@ static struct riso_group *new_group(struct riso_dev *rd,
 		return NULL;
 	g->who = *who;
 	g->weight = RISO_WEIGHT_DEFAULT;
-	g->id = rd->last_group + 1;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		INIT_LIST_HEAD(&g->dir[dir].flows);
 		g->dir[dir].wait.p = &g->pressure;
 	}
+	/* After 2^32 groups those that are still there keep their id. */
+	if (xa_alloc_cyclic(&rd->groups, &g->id, NULL, xa_limit_32b, &rd->next_group,
+			    GFP_KERNEL) < 0)
+		goto err_free;
 	g->tenant = get_tenant(rd, g);
 	if (!g->tenant)
-		goto err_free;
+		goto err_release_id;
 	g->tgid = get_pid(tgid);
-	if (xa_err(xa_store(&rd->groups, g->id, g, GFP_KERNEL)))
-		goto err_tenant;
-	rd->last_group++;
 	spin_lock_irq(&rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		g->dir[dir].vtime = g->tenant->dir[dir].vnow;
 	spin_unlock_irq(&rd->lock);
 	hash_add(rd->idents, &g->hash, hash_identity(who));
+	/* The id has its memory. */
+	xa_store(&rd->groups, g->id, g, GFP_KERNEL);
 	riso_nl_changed();
 	return g;
 
-err_tenant:
-	put_pid(g->tgid);
-	put_tenant(g->tenant);
+err_release_id:
+	xa_release(&rd->groups, g->id);
 err_free:
 	kfree(g);
 	return NULL;
