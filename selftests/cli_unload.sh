@@ -109,6 +109,7 @@ goes()
 	done
 	rdma-isolate unload && ! is_loaded rdma_isolate
 	status=$?
+	[ "$status" -eq 0 ] || kill "${asking[@]}"
 	wait "${asking[@]}"
 	grep -v "module rdma_isolate \(was unloaded\|is not loaded\)" "$dir/asked" |
 	sed "s/^/# /"

@@ -31,9 +31,12 @@
 
 enum {
 	NAME_SIZE = RDMA_ISOLATE_DEV_NAME_MAX + 1,
-	/* A dump of another program holds the module while it runs: 20 times 100 ms. */
-	TRIES = 20,
-	PAUSE_MS = 100,
+	/*
+	 * A dump of another program holds the module while it runs, and some programs ask all
+	 * the time: 500 times 20 ms.
+	 */
+	TRIES = 500,
+	PAUSE_MS = 20,
 };
 
 /* A file system that does not answer is not asked. */
