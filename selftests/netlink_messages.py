@@ -58,8 +58,9 @@ HIST_DEV, HIST_CLASS = 2, 3
 # of a user without CAP_NET_ADMIN; 6.1 has no text for a dump that does not begin
 REQUESTS_AT_ONCE = 200
 REQUESTS_PER_S = 100
-# which count for two in a dump
-MANY_GROUPS = 140
+# a dump of more counts for one more
+REQUEST_GROUPS = 128
+TRACING = '/sys/kernel/tracing/'
 NO_TEXT_FOR_DUMPS = os.uname().release.startswith('6.1.')
 
 
@@ -364,21 +365,41 @@ def ask_as_nobody(dev):
     return 1
 
 
-def dump_groups_as_nobody(dev):
-    """More dumps of many groups than a user may make, who has asked for nothing a while"""
+class Calls:
+    """Counts how often a function of the module is called"""
+
+    def __init__(self, function):
+        self._write('kprobe_events', f'p:riso/calls {function}')
+        self._write('events/riso/calls/enable', '1')
+        self._profile = open(TRACING + 'kprobe_profile', encoding='ascii')
+
+    @staticmethod
+    def _write(name, value):
+        with open(TRACING + name, 'w', encoding='ascii') as file:
+            file.write(value)
+
+    def count(self):
+        self._profile.seek(0)
+        return int(self._profile.read().split()[1])
+
+    def end(self):
+        self._profile.close()
+        self._write('events/riso/calls/enable', '0')
+        self._write('kprobe_events', '')
+
+
+def dump_groups(rates):
+    """One dump of many groups, when nothing else counts any more"""
     netlink = Netlink()
-    time.sleep(REQUESTS_AT_ONCE / REQUESTS_PER_S + 0.1)
-    begin = time.monotonic()
-    good = 0
-    while good < 2 * REQUESTS_AT_ONCE:
-        answer = netlink.ask(GROUP_GET, dump=True)
-        if answer.errno:
-            break
-        good += len(answer.messages) >= MANY_GROUPS
-    most = REQUESTS_AT_ONCE + 2 + (time.monotonic() - begin) * REQUESTS_PER_S
-    if answer.errno in (0, errno.EBUSY) and REQUESTS_AT_ONCE / 2 - 2 <= good <= most / 2:
+    before, now = -1, rates.count()
+    while now != before:
+        time.sleep(0.5)
+        before, now = now, rates.count()
+    answer = netlink.ask(GROUP_GET, dump=True)
+    taken = rates.count() - now
+    if answer.errno == 0 and taken == 1 + len(answer.messages) // REQUEST_GROUPS > 1:
         return 0
-    print(f'# {good} dumps, at most {most / 2:.0f}, then {answer}', flush=True)
+    print(f'# {len(answer.messages)} groups, {taken} requests', flush=True)
     return 1
 
 
@@ -386,24 +407,26 @@ def check_groups(ktap, dev):
     """Each process with a queue pair is a group"""
     program = os.path.join(os.path.dirname(__file__), 'many_qps')
     programs = [subprocess.Popen([program, dev, '1'], stdout=subprocess.PIPE)
-                for _ in range(MANY_GROUPS)]
+                for _ in range(REQUEST_GROUPS + 10)]
     for process in programs:
         while process.stdout.readline() not in (b'ready\n', b''):
             pass
-    check_nobody(ktap, dev, dump_groups_as_nobody, 'nobody may dump many groups so often')
+    rates = Calls('riso_rate_take')
+    check_nobody(ktap, rates, dump_groups, 'a dump of many groups counts for more requests')
+    rates.end()
     for process in programs:
         process.kill()
         process.wait()
 
 
-def check_nobody(ktap, dev, ask, what):
+def check_nobody(ktap, arg, ask, what):
     """In a child without capabilities"""
     pid = os.fork()
     if pid == 0:
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
-        os._exit(ask(dev))
+        os._exit(ask(arg))
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     ktap.result(status == 0, what, f'status {status}')
 
