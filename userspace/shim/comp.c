@@ -55,6 +55,7 @@ static void retire(struct riso_flow *f, struct riso_slot *slot)
 {
 	struct riso_member *m = f->ctx->m;
 	struct riso_sq *sq = &f->sq;
+	uint64_t out = sq->slot - f->slots->tail;
 
 	m->retired = true;
 	m->book[slot->dir].done += slot->cost;
@@ -63,13 +64,17 @@ static void retire(struct riso_flow *f, struct riso_slot *slot)
 		sq->chunks--;
 	if (slot->flags & RISO_SLOT_FETCH)
 		sq->fetches--;
+	if (slot->flags & RISO_SLOT_EXTRA)
+		f->cq->used.extra--;
+	if (out < sq->parts)
+		riso_flow_set_parts(f, out, sq->silent);
 	if (!(slot->flags & RISO_SLOT_SIGNALED))
 		return;
 	sq->signaled--;
 	if (!riso_slot_hidden(slot))
 		return;
 	sq->hidden--;
-	f->cq->hidden--;
+	f->cq->used.hidden--;
 	__atomic_store_n(&m->hidden, m->hidden - 1, __ATOMIC_RELAXED);
 }
 
@@ -82,16 +87,32 @@ static void count_tag(struct riso_flow *f, bool tagged)
 	__atomic_add_fetch(&f->ctx->tagged, tagged ? 1 : -1, __ATOMIC_RELAXED);
 }
 
-/* Retire all up to @slot. */
-static void retire_to(struct riso_slots *s, struct riso_slot *slot)
+/* The piece that had the program's entry for its message leaves it to the next one. */
+static void pass_entry(struct riso_flow *f, const struct riso_slot *slot)
+{
+	struct riso_slots *s = f->slots;
+	struct riso_slot *next = &s->slot[s->tail % s->num];
+
+	if ((slot->flags & RISO_SLOT_EXTRA) || s->tail == f->sq.slot ||
+	    next->seq != slot->seq)
+		return;
+	next->flags &= ~RISO_SLOT_EXTRA;
+	f->cq->used.extra--;
+}
+
+/* Retire all up to @slot; if that has failed the program is told, and has its entry again. */
+static void retire_to(struct riso_slots *s, struct riso_slot *slot, bool failed)
 {
 	struct riso_slot *oldest;
 
 	do {
 		oldest = &s->slot[s->tail++ % s->num];
 		oldest->flags &= ~RISO_SLOT_POSTED;
-		if (s->flow)
-			retire(s->flow, oldest);
+		if (!s->flow)
+			continue;
+		retire(s->flow, oldest);
+		if (oldest != slot || !failed)
+			pass_entry(s->flow, oldest);
 	} while (oldest != slot);
 	if (!s->flow || s->tail != s->flow->sq.slot)
 		return;
@@ -122,7 +143,7 @@ bool riso_comp_translate(struct riso_soft *e)
 	slot = (struct riso_slot *)(uintptr_t)e->wc.wr_id;
 	if (!(slot->flags & RISO_SLOT_POSTED))
 		return false;
-	retire_to(s, slot);
+	retire_to(s, slot, !success);
 	if (s->cut_off)
 		return false;
 	/* What failed in the place of later ones, push_failed(), may come before it. */
@@ -215,7 +236,8 @@ void riso_comp_bury(struct riso_cq *c)
 
 	while ((s = LIST_FIRST(&c->zombies))) {
 		LIST_REMOVE(s, zombie);
-		c->hidden -= s->hidden;
+		c->used.hidden -= s->used.hidden;
+		c->used.extra -= s->used.extra;
 		riso_slots_free(s);
 	}
 }
@@ -610,6 +632,7 @@ void riso_comp_purge(struct riso_cq *c, uint32_t qp_num, struct riso_flow *f)
  */
 void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s)
 {
+	struct riso_used used = c->used;
 	struct riso_flow *f = s->flow;
 	uint64_t pos;
 
@@ -617,11 +640,12 @@ void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s)
 		riso_slots_free(s);
 		return;
 	}
-	s->hidden = f->sq.hidden;
 	for (pos = s->tail; pos != f->sq.slot; pos++)
 		retire(f, &s->slot[pos % s->num]);
+	s->used.hidden = used.hidden - c->used.hidden;
+	s->used.extra = used.extra - c->used.extra;
 	/* They stay in the CQ until that is polled. */
-	c->hidden += s->hidden;
+	c->used = used;
 	s->flow = NULL;
 	LIST_INSERT_HEAD(&c->zombies, s, zombie);
 }

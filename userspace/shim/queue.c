@@ -445,6 +445,7 @@ static void pop_head(struct riso_flow *f)
 	unhold(f, rec);
 	f->sq.head++;
 	memset(&f->sq.cur, 0, sizeof(f->sq.cur));
+	riso_flow_set_parts(f, 0, f->sq.silent);
 	if (!riso_queue_len(f))
 		set_idle(f);
 }
@@ -554,10 +555,29 @@ static enum pay pay_for(struct riso_flow *f, const struct piece *p, bool open,
 	return now - since >= deadline_ns ? PAY_DEBT : PAY_NOT;
 }
 
+static uint32_t spare_entries(const struct riso_cq *c)
+{
+	return __atomic_load_n(&c->spare, __ATOMIC_RELAXED);
+}
+
 /* Has a CQ an entry left for a completion that nobody sees? */
 static bool has_entry(const struct riso_cq *c)
 {
-	return c->hidden < __atomic_load_n(&c->spare, __ATOMIC_RELAXED);
+	return c->used.hidden < spare_entries(c);
+}
+
+/* Are other pieces of its message out? */
+static bool is_extra(const struct riso_flow *f, const struct piece *p)
+{
+	const struct riso_slots *s = f->slots;
+
+	return used_slots(f) && s->slot[(f->sq.slot - 1) % s->num].seq == p->rec->seq;
+}
+
+/* Is half of the spare entries of a CQ taken? The rest may be before these are free. */
+static bool is_crowded(const struct riso_cq *c)
+{
+	return 2 * (c->used.extra + c->used.open + 1) >= spare_entries(c);
 }
 
 static bool needs_event(const struct riso_cq *c, bool is_last)
@@ -581,11 +601,14 @@ static bool must_signal(const struct riso_flow *f, const struct piece *p, bool o
 	if (needs_event(f->cq, p->last && sq->head + 1 == f->tail) &&
 	    sq->hidden + 1 < RISO_SLOTS && has_entry(f->cq))
 		return true;
+	/* The flow may find no room for more, until one half of its pieces is complete. */
+	if (!p->last && is_crowded(f->cq) && 2 * (sq->silent + 1) > sq->chunks + 1)
+		return true;
 	if (open)
 		return false;
 	if (sq->silent >= (p->cut ? RISO_SLOTS / 2 - 1 : MAX_SILENT))
 		return true;
-	if (is_fetch(p->rec->wr.opcode) && sq->fetches + 1 >= max_fetches(f))
+	if (is_fetch(p->rec->wr.opcode) && sq->fetches + 2 >= max_fetches(f))
 		return true;
 	quiet = sq->quiet + p->cost;
 	return quiet >= MAX_QUIET || 2 * quiet >= f->ctx->m->kpage->window;
@@ -597,6 +620,35 @@ static bool is_asked(const struct piece *p)
 	return p->last && (p->rec->wr.send_flags & IBV_SEND_SIGNALED);
 }
 
+/* Has the CQ room for a completion of this piece, if it has one and succeeds? */
+static bool may_complete(const struct riso_flow *f, const struct piece *p, bool open)
+{
+	const struct riso_sq *sq = &f->sq;
+
+	/* Hidden ones before it may have taken the entry of the message. */
+	if (is_asked(p))
+		return f->urge || !sq->hidden ||
+		       f->cq->used.hidden <= spare_entries(f->cq);
+	/* Those of others complete, too, and leave an entry of the CQ to this one. */
+	if (has_entry(f->cq) || !must_signal(f, p, open))
+		return true;
+	/* One that is alone takes the entry of the message. */
+	return !sq->signaled && (p->rec->wr.send_flags & IBV_SEND_SIGNALED);
+}
+
+/* Has the CQ room for all that is out if the queue pairs fail? See struct riso_used. */
+static bool may_fail(const struct riso_flow *f, const struct piece *p)
+{
+	const struct riso_used *used = &f->cq->used;
+	uint32_t spare = spare_entries(f->cq);
+	bool extra = is_extra(f, p);
+
+	/* A flow with nothing to wait for goes on: its message is bare, or not open. */
+	if (!f->sq.signaled || (p->last && !extra))
+		return true;
+	return used->extra + (p->last ? used->bare : used->open) < spare;
+}
+
 /* Is there room for a piece, as far as the flow itself and its CQ go? */
 static bool fits(const struct riso_flow *f, const struct piece *p, bool open)
 {
@@ -604,8 +656,7 @@ static bool fits(const struct riso_flow *f, const struct piece *p, bool open)
 
 	if (used_slots(f) >= f->slots->num)
 		return false;
-	/* Those of others complete, too, and leave an entry of the CQ to this one. */
-	if (!has_entry(f->cq) && !is_asked(p) && must_signal(f, p, open))
+	if (!may_complete(f, p, open) || !may_fail(f, p))
 		return false;
 	if (open || !sq->signaled)
 		return true;
@@ -615,13 +666,71 @@ static bool fits(const struct riso_flow *f, const struct piece *p, bool open)
 	       sq->cost + p->cost <= f->ctx->m->kpage->window;
 }
 
+/* What its slot says, as long as it is not counted. */
+static uint16_t slot_flags(const struct riso_flow *f, const struct piece *p, bool open)
+{
+	uint16_t flags = RISO_SLOT_POSTED;
+
+	if (p->cut)
+		flags |= RISO_SLOT_CHUNK;
+	if (p->last)
+		flags |= RISO_SLOT_LAST;
+	if (p->rec->wr.send_flags & IBV_SEND_SIGNALED)
+		flags |= RISO_SLOT_ASKED;
+	if (is_fetch(p->rec->wr.opcode))
+		flags |= RISO_SLOT_FETCH;
+	if (is_extra(f, p))
+		flags |= RISO_SLOT_EXTRA;
+	if (is_asked(p) || must_signal(f, p, open))
+		flags |= RISO_SLOT_SIGNALED;
+	return flags;
+}
+
+/* Account for the next slot as posted. */
+static void count_slot(struct riso_flow *f, const struct riso_slot *slot)
+{
+	bool signaled = slot->flags & RISO_SLOT_SIGNALED;
+	struct riso_sq *sq = &f->sq;
+
+	if (slot->flags & RISO_SLOT_CHUNK)
+		sq->chunks++;
+	if (slot->flags & RISO_SLOT_FETCH)
+		sq->fetches++;
+	if (slot->flags & RISO_SLOT_EXTRA)
+		f->cq->used.extra++;
+	if (riso_slot_hidden(slot)) {
+		sq->hidden++;
+		f->cq->used.hidden++;
+	}
+	sq->signaled += signaled;
+	sq->quiet = signaled ? 0 : sq->quiet + slot->cost;
+	riso_flow_set_parts(f, slot->flags & RISO_SLOT_LAST ? 0 : sq->parts + 1,
+			    signaled ? 0 : sq->silent + 1);
+	sq->cost += slot->cost;
+	sq->slot++;
+}
+
+/* Let a work request be for a part of its message. */
+static void cut_piece(struct riso_flow *f, const struct piece *p,
+		      struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+	struct riso_cursor *cur = &f->sq.cur;
+
+	wr->wr.rdma.remote_addr += cur->done;
+	if (cur->done)
+		wr->send_flags &= ~IBV_SEND_FENCE;
+	wr->num_sge = riso_chunk_cut((const struct riso_sge *)p->rec->sge,
+				     p->rec->wr.num_sge, cur, p->len,
+				     (struct riso_sge *)sge);
+	wr->sg_list = sge;
+}
+
 /* Make the piece's work request, and account for it as posted. */
 static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
 		       struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	struct riso_slots *s = f->slots;
 	struct riso_slot *slot = &s->slot[f->sq.slot % s->num];
-	unsigned int flags = p->rec->wr.send_flags;
 	struct riso_sq *sq = &f->sq;
 	uint64_t cost = p->last && sq->paid > p->cost ? sq->paid : p->cost;
 
@@ -632,47 +741,16 @@ static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
 		.cost = cost,
 		.total = p->rec->len,
 		.dir = rec_dir(p->rec),
-		.flags = RISO_SLOT_POSTED,
+		.flags = slot_flags(f, p, open),
 	};
 	wr->wr_id = (uintptr_t)slot;
-	if (p->cut) {
-		slot->flags |= RISO_SLOT_CHUNK;
-		sq->chunks++;
-		wr->wr.rdma.remote_addr += sq->cur.done;
-		if (sq->cur.done)
-			wr->send_flags &= ~IBV_SEND_FENCE;
-		wr->num_sge = riso_chunk_cut((const struct riso_sge *)p->rec->sge,
-					     p->rec->wr.num_sge, &sq->cur, p->len,
-					     (struct riso_sge *)sge);
-		wr->sg_list = sge;
-	}
-	if (is_fetch(wr->opcode)) {
-		slot->flags |= RISO_SLOT_FETCH;
-		sq->fetches++;
-	}
-	if (flags & IBV_SEND_SIGNALED)
-		slot->flags |= RISO_SLOT_ASKED;
-	if (p->last)
-		slot->flags |= RISO_SLOT_LAST;
-	if (is_asked(p)) {
-		slot->flags |= RISO_SLOT_SIGNALED;
-	} else if (must_signal(f, p, open)) {
-		slot->flags |= RISO_SLOT_SIGNALED;
-		sq->hidden++;
-		f->cq->hidden++;
-	}
-	if (slot->flags & RISO_SLOT_SIGNALED) {
+	if (slot->flags & RISO_SLOT_SIGNALED)
 		wr->send_flags |= IBV_SEND_SIGNALED;
-		sq->signaled++;
-		sq->silent = 0;
-		sq->quiet = 0;
-	} else {
+	else
 		wr->send_flags &= ~IBV_SEND_SIGNALED;
-		sq->silent++;
-		sq->quiet += cost;
-	}
-	sq->cost += cost;
-	sq->slot++;
+	if (p->cut)
+		cut_piece(f, p, wr, sge);
+	count_slot(f, slot);
 	sq->paid -= sq->paid < cost ? sq->paid : cost;
 	if (p->last) {
 		sq->head++;
@@ -683,7 +761,7 @@ static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
 /**
  * struct mark - how things were before a piece of a batch
  * @sq: of the flow
- * @hidden: of its CQ
+ * @used: of its CQ
  * @slice: of the member
  * @rec: the piece's record
  * @budget: of the piece's direction
@@ -694,7 +772,7 @@ static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
  */
 struct mark {
 	struct riso_sq sq;
-	uint32_t hidden;
+	struct riso_used used;
 	struct riso_slice slice;
 	struct riso_rec *rec;
 	struct riso_budget budget;
@@ -878,7 +956,7 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 		}
 		*k = (struct mark) {
 			.sq = f->sq,
-			.hidden = f->cq->hidden,
+			.used = f->cq->used,
 			.slice = m->slice,
 			.rec = p.rec,
 			.budget = m->book[rec_dir(p.rec)].budget,
@@ -901,7 +979,7 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 	taken = num ? post_batch(f, wr, num, &err) : 0;
 	if (taken != num) {
 		f->sq = mark[taken].sq;
-		f->cq->hidden = mark[taken].hidden;
+		f->cq->used = mark[taken].used;
 		m->slice = mark[taken].slice;
 		for (i = num; i-- > taken;)
 			m->book[rec_dir(mark[i].rec)].budget = mark[i].budget;
@@ -1098,8 +1176,8 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 	struct ibv_mw_bind copy = *bind;
 	struct riso_rec *rec;
 	struct ibv_send_wr wr;
+	struct riso_used used;
 	struct riso_sq sq;
-	uint32_t hidden;
 	struct piece p;
 	int err;
 
@@ -1119,7 +1197,7 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 	p = (struct piece) { .rec = rec, .last = true };
 	if (!fits(f, &p, true))
 		return ENOMEM;
-	hidden = f->cq->hidden;
+	used = f->cq->used;
 	sq = f->sq;
 	make_piece(f, &p, true, &wr, f->sge);
 	f->sq.head = sq.head;
@@ -1128,7 +1206,7 @@ int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
 	err = f->ctx->ops.bind_mw(f->qp, mw, &copy);
 	if (err) {
 		f->sq = sq;
-		f->cq->hidden = hidden;
+		f->cq->used = used;
 		return err;
 	}
 	count_posted(f, sq.slot);

@@ -219,6 +219,7 @@ enum {
 	RISO_SLOT_LAST = 8,	/* last piece of its message */
 	RISO_SLOT_CHUNK = 16,	/* piece of a message that was cut */
 	RISO_SLOT_FETCH = 32,	/* takes one of max_rd_atomic */
+	RISO_SLOT_EXTRA = 64,	/* takes a spare entry of the CQ, struct riso_used */
 };
 
 /**
@@ -240,12 +241,36 @@ struct riso_slot {
 };
 
 /**
+ * struct riso_used - what the flows of a CQ take of its spare entries
+ * @hidden: pieces posted and not polled that have a completion which nobody sees
+ * @extra: pieces with %RISO_SLOT_EXTRA, posted and not known to be complete
+ * @open: messages of which pieces are out, and others are still to be posted
+ * @bare: open messages without a piece out that was asked a completion for
+ *
+ * When a queue pair fails, each piece that is out takes an entry of the CQ. The program has
+ * one entry for each of its work requests. The oldest piece of a message that is out has
+ * that, until the program is told of the message. The others are extra:
+ *
+ *	extra + bare <= spare entries
+ *
+ * So a bare message can always post one more piece, with a completion, and no flow has to
+ * wait for another one. More is posted while extra + open is less than the spare entries,
+ * so that the rest of a message goes out at once when its queue pair is torn down.
+ */
+struct riso_used {
+	uint32_t hidden;
+	uint32_t extra;
+	uint32_t open;
+	uint32_t bare;
+};
+
+/**
  * struct riso_slots - what a queue pair has posted
  * @zombie: in &riso_cq.zombies when the queue pair is gone or was reset
  * @flow: whose; NULL then
  * @num: as many as the provider's send queue has entries
  * @tail: the oldest that has not completed; the youngest is &riso_sq.slot
- * @hidden: of a zombie, what may be in the CQ that nobody sees
+ * @used: of a zombie, what may be in the CQ
  * @err_seq: the program's work request that failed last
  * @failed_seq: the one that the provider did not take, and all behind is flushed
  * @cut_off: completions were lost with the queue pair, and so are the later ones
@@ -256,7 +281,7 @@ struct riso_slots {
 	struct riso_flow *flow;
 	uint32_t num;
 	uint64_t tail;
-	uint32_t hidden;
+	struct riso_used used;
 	uint64_t err_seq;
 	uint64_t failed_seq;
 	bool cut_off;
@@ -300,7 +325,7 @@ struct riso_soft {
  * @asked: entries that the program asked for; under riso_size_lock
  * @reserved: entries that its flows would like for chunks; likewise
  * @spare: entries that they have, all together; read without the lock
- * @hidden: posted and not polled, with a completion that nobody sees
+ * @used: what is taken of these, also by what is gone and may be in the CQ
  * @flows: flows that complete here
  * @tagged: of those, the ones that may have posted with a tag
  * @active: completions may have to be translated; read without the lock
@@ -330,7 +355,7 @@ struct riso_cq {
 	int asked;
 	int reserved;
 	uint32_t spare;
-	uint32_t hidden;
+	struct riso_used used;
 	uint32_t flows;
 	uint32_t tagged;
 	bool active;
@@ -376,6 +401,7 @@ struct riso_rec {
  * @cur: how much of it has gone
  * @paid: what was paid for its next piece already
  * @slot: the slot to be taken next
+ * @parts: of the message at @head, the pieces that are out; the youngest of all
  * @signaled: posted with a completion
  * @hidden: of those, the ones that the program did not ask for
  * @chunks: pieces of messages that were cut
@@ -391,6 +417,7 @@ struct riso_sq {
 	struct riso_cursor cur;
 	uint64_t paid;
 	uint64_t slot;
+	uint32_t parts;
 	uint32_t signaled;
 	uint32_t hidden;
 	uint32_t chunks;
@@ -693,6 +720,24 @@ static inline bool riso_slot_hidden(const struct riso_slot *slot)
 	const unsigned int own = RISO_SLOT_LAST | RISO_SLOT_ASKED;
 
 	return (slot->flags & RISO_SLOT_SIGNALED) && (slot->flags & own) != own;
+}
+
+/**
+ * riso_flow_set_parts - change riso_sq.parts, and whether the message is open and bare
+ * @f: the flow
+ * @parts: how many
+ * @silent: posted since the last one with a completion
+ */
+static inline void riso_flow_set_parts(struct riso_flow *f, uint32_t parts,
+				       uint32_t silent)
+{
+	struct riso_used *used = &f->cq->used;
+	struct riso_sq *sq = &f->sq;
+
+	used->open += (parts > 0) - (sq->parts > 0);
+	used->bare += (parts && silent >= parts) - (sq->parts && sq->silent >= sq->parts);
+	sq->parts = parts;
+	sq->silent = silent;
 }
 
 static inline uint64_t riso_queue_len(const struct riso_flow *f)

@@ -292,7 +292,8 @@ static void fake_pop(struct fake_cq *cq, struct ibv_wc *wc)
 	struct fake_cqe *e = &cq->ring[cq->head++ % FAKE_CQ];
 
 	*wc = e->wc;
-	if (e->qp)
+	/* What was posted before a reset frees nothing. */
+	if (e->qp && e->qp->freed <= e->pos)
 		e->qp->freed = e->pos + 1;
 }
 
@@ -3192,6 +3193,610 @@ static void shared_entries(void **state)
 	share_entries(*state, 8);
 }
 
+/*
+ * Queue pairs that fail complete all that is out, also what nobody asked a completion for.
+ * A program that gives its CQ an entry for each of its work requests loses none of them,
+ * into however many chunks they are cut.
+ */
+enum { FAIL_QPS = 64, FAIL_WRS = 4 };
+
+struct failing {
+	struct prog p;
+	struct fake_qp *qp[FAIL_QPS];
+	uint32_t qps, wrs;
+	bool seen[FAIL_QPS * FAIL_WRS];
+};
+
+/* All that is posted under grants is with the provider, and nothing has completed. */
+static void begin_failing(struct failing *t, uint32_t qps, uint32_t wrs, int spare,
+			  unsigned int flags)
+{
+	uint32_t i, k;
+
+	memset(t, 0, sizeof(*t));
+	t->qps = qps;
+	t->wrs = wrs;
+	t->p.cq = make_cq(qps * wrs);
+	fake.no_resize = spare;
+	if (spare)
+		t->p.cq->cq.cqe = qps * wrs + spare;
+	for (i = 0; i < qps; i++) {
+		t->qp[i] = make_qp(&t->p, t->p.cq, 0);
+		assert_non_null(riso_map_find(&riso_flows, t->qp[i]));
+	}
+	for (i = 0; i < qps; i++)
+		for (k = 0; k < wrs; k++)
+			assert_int_equal(post(t->qp[i], IBV_WR_RDMA_WRITE, i * wrs + k,
+					      MB, flags), 0);
+	t->p.qp = t->qp[0];
+	for (i = 0; i < 4; i++) {
+		grant(RISO_USER_TX, FAIL_QPS * RISO_SLOTS * cost(CHUNK));
+		drive(&t->p);
+	}
+	/* Each has one piece out at least, with the entry that the program has for it. */
+	for (i = 0; i < qps; i++)
+		assert_true(t->qp[i]->posted || !(flags & IBV_SEND_SIGNALED));
+}
+
+/* From here on only who polls finds what has completed. */
+static void reap_nothing(struct prog *p)
+{
+	assert_int_equal(ibv_req_notify_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1), 0);
+	expect_none(p);
+}
+
+static uint32_t see_failed(struct failing *t)
+{
+	uint32_t num = 0;
+	struct ibv_wc wc;
+
+	while (poll_one(&t->p, &wc)) {
+		assert_int_not_equal(wc.status, IBV_WC_SUCCESS);
+		assert_true(wc.wr_id < t->qps * t->wrs);
+		assert_false(t->seen[wc.wr_id]);
+		t->seen[wc.wr_id] = true;
+		num++;
+	}
+	return num;
+}
+
+static void forget_failing(struct failing *t)
+{
+	uint32_t i;
+
+	assert_false(t->p.cq->overflow);
+	for (i = 0; i < t->qps; i++)
+		riso_destroy_qp(&t->qp[i]->ex.qp_base);
+	riso_destroy_cq(ibv_cq_ex_to_cq(&t->p.cq->cq));
+	fake.no_resize = 0;
+	fake.now += 20 * MSEC;
+}
+
+static void end_failing(struct failing *t)
+{
+	uint32_t i, num = 0, rounds;
+
+	assert_false(t->p.cq->overflow);
+	for (rounds = 0; rounds < 1000; rounds++) {
+		num += see_failed(t);
+		if (num == t->qps * t->wrs && fake.u.dir[0].posted == fake.u.dir[0].done)
+			break;
+		for (i = 0; i < t->qps; i++)
+			fake_run(t->qp[i], UINT32_MAX);
+	}
+	assert_int_equal(num, t->qps * t->wrs);
+	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
+	forget_failing(t);
+}
+
+static const struct {
+	uint32_t qps, wrs;
+	int spare;	/* of a CQ that cannot be resized, 0 for one that can */
+} failures[] = {
+	{ 16, 1, 0 }, { 16, 4, 0 }, { 64, 4, 0 }, { 16, 1, 128 }, { 64, 4, 32 },
+	{ 64, 1, 8 }, { 1, 1, 8 },
+};
+
+/* The peer is gone: all run into their timeouts. */
+static void fail_at_once(void **state)
+{
+	struct failing t;
+	uint32_t i, k, n;
+
+	(void)state;
+	for (n = 0; n < 2 * ARRAY_SIZE(failures); n++) {
+		k = n / 2;
+		begin_failing(&t, failures[k].qps, failures[k].wrs, failures[k].spare,
+			      n % 2 ? IBV_SEND_SIGNALED : 0);
+		for (i = 0; i < t.qps; i++)
+			t.qp[i]->fail_at = 0;
+		for (i = 0; i < t.qps; i++)
+			fake_run(t.qp[i], UINT32_MAX);
+		end_failing(&t);
+	}
+}
+
+static void count_calls(void)
+{
+	fake.calls++;
+}
+
+/*
+ * The program moves each to ERR before it polls. What a drain gives to the provider has
+ * room, too, so that no call waits for a peer that is gone.
+ */
+static void fail_in_turn(void **state)
+{
+	struct failing t;
+	uint32_t i, k, n;
+
+	(void)state;
+	for (n = 0; n < 2 * ARRAY_SIZE(failures); n++) {
+		k = n / 2;
+		begin_failing(&t, failures[k].qps, failures[k].wrs, failures[k].spare,
+			      n % 2 ? IBV_SEND_SIGNALED : 0);
+		fake.calls = 0;
+		fake.at_call = count_calls;
+		for (i = 0; i < t.qps; i++) {
+			t.p.qp = t.qp[i];
+			modify(&t.p, IBV_QPS_ERR);
+			fake_run(t.qp[i], UINT32_MAX);
+		}
+		fake.at_call = NULL;
+		assert_true(fake.calls < 64 * FAIL_QPS);
+		end_failing(&t);
+	}
+}
+
+/* Eight queue pairs have as many chunks out as each may have. */
+static void chunks_out(void **state)
+{
+	struct failing t;
+	uint32_t i;
+
+	(void)state;
+	begin_failing(&t, 8, 1, 0, 0);
+	for (i = 0; i < t.qps; i++) {
+		assert_int_equal(t.qp[i]->posted, RISO_SLOTS);
+		t.qp[i]->err = true;
+		fake_run(t.qp[i], UINT32_MAX);
+	}
+	end_failing(&t);
+}
+
+/* Those that have posted much in a large CQ get on in a small one. */
+static void chunks_in_smaller(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other = make_qp(p, p->cq, 0);
+	struct ibv_wc wc;
+	uint32_t i, num = 0;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 64 * CHUNK, IBV_SEND_SIGNALED),
+			 0);
+	assert_int_equal(post(other, IBV_WR_RDMA_WRITE, 2, 64 * CHUNK, IBV_SEND_SIGNALED),
+			 0);
+	grant(RISO_USER_TX, 20 * cost(CHUNK));
+	drive(p);
+	assert_int_equal(p->qp->posted, 10);
+	assert_int_equal(other->posted, 10);
+	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), fake.max_cqe), 0);
+	for (i = 0; i < 1000 && num < 2; i++) {
+		grant(RISO_USER_TX, 64 * cost(CHUNK));
+		drive(p);
+		fake_run(p->qp, UINT32_MAX);
+		fake_run(other, UINT32_MAX);
+		while (poll_one(p, &wc)) {
+			assert_int_equal(wc.status, IBV_WC_SUCCESS);
+			num++;
+		}
+	}
+	assert_int_equal(num, 2);
+	riso_destroy_qp(&other->ex.qp_base);
+}
+
+/*
+ * A program that is told of a message has its entry again, and may fill it. What is out of
+ * the message has none then.
+ */
+static void told_early(void **state)
+{
+	struct failing t;
+	struct fake_qp *late;
+	struct ibv_wc wc[4];
+	uint32_t i, k;
+
+	(void)state;
+	begin_failing(&t, 4, 1, 20, IBV_SEND_SIGNALED);
+	late = make_qp(&t.p, t.p.cq, 0);
+	t.p.cq->cq.cqe++;
+	reap_nothing(&t.p);
+	for (i = 0; i < t.qps; i++) {
+		assert_true(t.qp[i]->posted >= 5);
+		t.qp[i]->err = true;
+	}
+	for (k = 0; k < RISO_SLOTS; k++)
+		for (i = 0; i < t.qps; i++)
+			fake_run(t.qp[i], 1);
+	assert_int_equal(ibv_poll_cq(ibv_cq_ex_to_cq(&t.p.cq->cq), 4, wc), 4);
+	for (i = 0; i < t.qps; i++) {
+		assert_int_equal(wc[i].wr_id, i);
+		assert_int_equal(post(t.qp[i], IBV_WR_SEND, i, 8, IBV_SEND_SIGNALED), 0);
+		fake_run(t.qp[i], 1);
+	}
+	assert_int_equal(post(late, IBV_WR_RDMA_WRITE, 9, MB, IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+	drive(&t.p);
+	assert_true(late->posted > 1);
+	late->err = true;
+	fake_run(late, UINT32_MAX);
+	riso_destroy_qp(&late->ex.qp_base);
+	forget_failing(&t);
+}
+
+/*
+ * A program that gives its CQ entries for what it wants to hear of, and no more, has room
+ * for all that succeeds.
+ */
+static void few_entries(void **state)
+{
+	enum { SILENT = 8, HEARD = 12, SPARE = 8 };
+	struct prog *p = *state;
+	struct fake_qp *qp[SILENT + HEARD];
+	struct ibv_wc wc;
+	uint32_t i, rounds, heard = 0;
+
+	fake.no_resize = 1;
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(HEARD);
+	p->cq->cq.cqe = HEARD + SPARE;
+	for (i = 0; i < ARRAY_SIZE(qp); i++)
+		qp[i] = make_qp(p, p->cq, 0);
+	p->qp = qp[0];
+	reap_nothing(p);
+	for (i = 0; i < SILENT; i++)
+		assert_int_equal(post(qp[i], IBV_WR_SEND, i, 64 * KB, 0), 0);
+	for (rounds = 0; rounds < 100 && heard < HEARD; rounds++) {
+		grant(RISO_USER_TX, 2 * MB);
+		drive(p);
+		for (i = 0; i < ARRAY_SIZE(qp); i++)
+			fake_run(qp[i], UINT32_MAX);
+		for (i = SILENT; i < ARRAY_SIZE(qp) && !rounds; i++)
+			assert_int_equal(post(qp[i], IBV_WR_RDMA_WRITE, i, 2 * CHUNK,
+					      IBV_SEND_SIGNALED), 0);
+		/* Nobody polls for a while. */
+		while (rounds % 8 == 7 && poll_one(p, &wc))
+			heard++;
+	}
+	assert_int_equal(heard, HEARD);
+	assert_false(p->cq->overflow);
+	p->qp = NULL;
+	for (i = 0; i < ARRAY_SIZE(qp); i++) {
+		assert_int_equal(qp[i]->posted, i < SILENT ? 1 : 2);
+		riso_destroy_qp(&qp[i]->ex.qp_base);
+	}
+}
+
+/* Those that have ended with messages that nobody hears of leave room to others. */
+static void idle_leave_room(void **state)
+{
+	enum { IDLE = 20, EACH = 2 };
+	struct prog *p = *state;
+	struct fake_qp *idle[IDLE];
+	uint32_t i, rounds;
+
+	fake.no_resize = 1;
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(2 * IDLE);
+	p->cq->cq.cqe = 2 * IDLE + RISO_SLOTS;
+	p->qp = make_qp(p, p->cq, 0);
+	for (i = 0; i < IDLE; i++) {
+		idle[i] = make_qp(p, p->cq, 0);
+		assert_int_equal(post(idle[i], IBV_WR_RDMA_WRITE, i, EACH * CHUNK, 0), 0);
+	}
+	for (rounds = 0; rounds < 100; rounds++) {
+		grant(RISO_USER_TX, 100 * cost(CHUNK));
+		drive(p);
+		for (i = 0; i < IDLE; i++)
+			fake_run(idle[i], UINT32_MAX);
+		expect_none(p);
+	}
+	for (i = 0; i < IDLE; i++)
+		assert_int_equal(idle[i]->posted, EACH);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 99, MB, IBV_SEND_SIGNALED), 0);
+	drive(p);
+	assert_true(p->qp->posted >= RISO_SLOTS / 2);
+	for (i = 0; i < IDLE; i++)
+		riso_destroy_qp(&idle[i]->ex.qp_base);
+}
+
+/*
+ * Also where a CQ is crowded, few chunks have a completion of their own, and others are with
+ * the device when these are known to be complete.
+ */
+static void few_hidden_crowded(void **state)
+{
+	enum { QPS = 16, EACH = 256 };
+	struct prog *p = *state;
+	struct fake_qp *qp[QPS];
+	uint32_t i, cqes, rounds, left = QPS;
+	struct ibv_wc wc;
+
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(QPS);
+	for (i = 0; i < QPS; i++)
+		qp[i] = make_qp(p, p->cq, 0);
+	for (i = 0; i < QPS; i++)
+		assert_int_equal(post(qp[i], IBV_WR_RDMA_WRITE, i, EACH * CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+	p->qp = qp[0];
+	for (rounds = 0; rounds < 10000 && left; rounds++) {
+		grant(RISO_USER_TX, QPS * RISO_SLOTS * cost(CHUNK));
+		drive(p);
+		for (i = 0; i < QPS; i++) {
+			assert_true(qp[i]->posted == EACH ||
+				    qp[i]->posted - qp[i]->run > RISO_SLOTS / 8);
+			fake_run(qp[i], 1);
+		}
+		while (poll_one(p, &wc))
+			left--;
+	}
+	assert_int_equal(left, 0);
+	cqes = p->cq->tail;
+	assert_true(cqes <= EACH * QPS / 8);
+	for (i = 0; i < QPS; i++)
+		riso_destroy_qp(&qp[i]->ex.qp_base);
+	p->qp = NULL;
+}
+
+/* The next READs go out before the last one that there may be completes. */
+static void reads_overlap(void **state)
+{
+	struct prog *p = *state;
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_READ, 1, 16 * CHUNK, IBV_SEND_SIGNALED),
+			 0);
+	grant(RISO_USER_RX, 16 * cost(CHUNK));
+	drive(p);
+	assert_int_equal(p->qp->posted, 3);
+	fake_run(p->qp, 2);
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 5);
+	pump(p, 1, 1);
+}
+
+/*
+ * One that has much out of which nothing was asked a completion for gets on beside others
+ * that hang, and so does one that begins then.
+ */
+static void others_hang(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *late, *hangs[12];
+	uint64_t i;
+
+	fake.no_resize = 1;
+	riso_destroy_qp(&p->qp->ex.qp_base);
+	riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
+	p->cq = make_cq(2 * DEPTH);
+	p->cq->cq.cqe = 3 * DEPTH;
+	for (i = 0; i < ARRAY_SIZE(hangs); i++)
+		hangs[i] = make_qp(p, p->cq, 0);
+	late = make_qp(p, p->cq, 0);
+	p->qp = make_qp(p, p->cq, 0);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 64 * CHUNK, IBV_SEND_SIGNALED),
+			 0);
+	grant(RISO_USER_TX, 4 * cost(CHUNK));
+	drive(p);
+	assert_int_equal(p->qp->posted, 4);
+	for (i = 0; i < ARRAY_SIZE(hangs); i++)
+		assert_int_equal(post(hangs[i], IBV_WR_RDMA_WRITE, 2, 64 * CHUNK,
+				      IBV_SEND_SIGNALED), 0);
+	fake.now += 20 * MSEC;
+	grant(RISO_USER_TX, 400 * cost(CHUNK));
+	drive(p);
+	pump(p, 1, 1);
+	riso_destroy_qp(&p->qp->ex.qp_base);
+	p->qp = late;
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 3, 64 * CHUNK, IBV_SEND_SIGNALED),
+			 0);
+	pump(p, 3, 1);
+	for (i = 0; i < ARRAY_SIZE(hangs); i++) {
+		assert_true(hangs[i]->posted && hangs[i]->posted < 64);
+		hangs[i]->err = true;
+		fake_run(hangs[i], UINT32_MAX);
+	}
+	assert_false(p->cq->overflow);
+	for (i = 0; i < ARRAY_SIZE(hangs); i++)
+		riso_destroy_qp(&hangs[i]->ex.qp_base);
+}
+
+/*
+ * A program that gives its CQ an entry for each of its work requests, and posts no more
+ * of them than that, whatever happens to its queue pairs.
+ */
+enum { MIX_QPS = 24, MIX_CQE = 48, MIX_OPS = 4000, MIX_RUNS = 60 };
+
+static struct {
+	struct prog p;
+	struct fake_qp *qp[MIX_QPS];
+	uint64_t posted[MIX_QPS];	/* work requests, of all queue pairs in this place */
+	uint64_t finished[MIX_QPS];
+	uint32_t out;
+} mix;
+
+static void mix_poll(uint32_t num)
+{
+	struct ibv_wc wc;
+	uint64_t nr;
+	uint32_t i;
+
+	while (num-- && poll_one(&mix.p, &wc)) {
+		i = wc.wr_id % MIX_QPS;
+		nr = wc.wr_id / MIX_QPS;
+		assert_true(nr < mix.posted[i]);
+		/* One of a queue pair that is gone may come late. */
+		if (nr < mix.finished[i])
+			continue;
+		mix.out -= nr + 1 - mix.finished[i];
+		mix.finished[i] = nr + 1;
+	}
+}
+
+static void mix_post(uint32_t i)
+{
+	uint64_t nr = mix.posted[i];
+	bool last = mix.out + 1 == MIX_CQE || nr % 4 == 3;
+
+	if (mix.out == MIX_CQE)
+		return;
+	if (post(mix.qp[i], random_to(4) ? IBV_WR_RDMA_WRITE : IBV_WR_SEND,
+		 nr * MIX_QPS + i, random_to(50 * CHUNK),
+		 last || random_to(2) ? IBV_SEND_SIGNALED : 0))
+		return;
+	mix.posted[i]++;
+	mix.out++;
+}
+
+/* Its work requests are the program's no more, once the CQ has been polled empty. */
+static void mix_lost(uint32_t i)
+{
+	mix_poll(UINT32_MAX);
+	mix.out -= mix.posted[i] - mix.finished[i];
+	mix.finished[i] = mix.posted[i];
+}
+
+static void mix_tear_down(uint32_t i, uint32_t how)
+{
+	struct ibv_qp *qp = &mix.qp[i]->ex.qp_base;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	runs_on = mix.qp[i];
+	if (how < 2) {
+		attr.qp_state = how ? IBV_QPS_RESET : IBV_QPS_ERR;
+		assert_int_equal(riso_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	} else {
+		assert_int_equal(riso_destroy_qp(qp), 0);
+		runs_on = NULL;
+		mix.qp[i] = make_qp(&mix.p, mix.p.cq, 0);
+	}
+	runs_on = NULL;
+	if (how)
+		mix_lost(i);
+}
+
+/* What is counted is what is there, and each message that is bare has an entry to go on. */
+static void mix_check(void)
+{
+	const struct riso_cq *c = riso_map_find(&riso_cqs, mix.p.cq);
+	const struct riso_slots *s;
+	struct riso_used used = {};
+	uint32_t i;
+
+	for (i = 0; i < MIX_QPS; i++) {
+		const struct riso_flow *f = riso_map_find(&riso_flows, mix.qp[i]);
+		uint64_t pos;
+
+		for (pos = f->slots->tail; pos != f->sq.slot; pos++) {
+			const struct riso_slot *slot = &f->slots->slot[pos % f->slots->num];
+
+			used.hidden += riso_slot_hidden(slot);
+			used.extra += !!(slot->flags & RISO_SLOT_EXTRA);
+		}
+		used.open += !!f->sq.parts;
+		used.bare += f->sq.parts && f->sq.silent >= f->sq.parts;
+	}
+	LIST_FOREACH(s, &c->zombies, zombie) {
+		used.hidden += s->used.hidden;
+		used.extra += s->used.extra;
+	}
+	assert_memory_equal(&used, &c->used, sizeof(used));
+	assert_true(used.extra + used.bare <= c->spare);
+}
+
+/* For a moment, the provider takes a few and no more. */
+static void mix_refuse(struct fake_qp *qp)
+{
+	qp->refuse = ENOMEM;
+	qp->refuse_from = qp->posted + random_to(4);
+	grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+	drive(&mix.p);
+	mix_check();
+	qp->refuse = 0;
+}
+
+static void mix_once(uint32_t what, uint32_t i)
+{
+	if (what < 40)
+		mix_post(i);
+	else if (what < 60)
+		grant(RISO_USER_TX, random_to(64) * cost(CHUNK));
+	else if (what < 80)
+		fake_run(mix.qp[i], random_to(RISO_SLOTS));
+	else if (what < 90)
+		mix_poll(random_to(8));
+	else if (what < 92)
+		mix_tear_down(i, random_to(3));
+	else if (what < 94)
+		mix.qp[i]->fail_at = mix.qp[i]->run + random_to(8);
+	else if (what < 95)
+		mix_refuse(mix.qp[i]);
+	else if (what < 96)
+		fake.k.mode = random_to(4) ? RISO_USER_PACED : RISO_USER_OPEN;
+	else
+		drive(&mix.p);
+}
+
+/* All that is out completes in the end. */
+static void mix_end(void)
+{
+	uint32_t i, rounds;
+
+	fake.k.mode = RISO_USER_PACED;
+	for (rounds = 0; rounds < 10000 && mix.out; rounds++) {
+		grant(RISO_USER_TX, MIX_QPS * RISO_SLOTS * cost(CHUNK));
+		drive(&mix.p);
+		for (i = 0; i < MIX_QPS; i++)
+			fake_run(mix.qp[i], UINT32_MAX);
+		mix_poll(UINT32_MAX);
+		for (i = 0; i < MIX_QPS; i++)
+			if (mix.posted[i] != mix.finished[i] && rounds % 100 == 99)
+				mix_post(i);
+		fake.now += 1000;
+	}
+	assert_int_equal(mix.out, 0);
+}
+
+static void never_overflows(void **state)
+{
+	static const int spares[] = { 8, 20, 128 };
+	uint32_t run, n, i;
+
+	(void)state;
+	fake.no_resize = 1;
+	for (run = 0; run < MIX_RUNS; run++) {
+		seed = run + 1;
+		memset(&mix, 0, sizeof(mix));
+		mix.p.cq = make_cq(MIX_CQE);
+		mix.p.cq->cq.cqe = MIX_CQE + spares[run % ARRAY_SIZE(spares)];
+		for (i = 0; i < MIX_QPS; i++)
+			mix.qp[i] = make_qp(&mix.p, mix.p.cq, 0);
+		mix.p.qp = mix.qp[0];
+		for (n = 0; n < MIX_OPS && !mix.p.cq->overflow; n++) {
+			mix_once(random_to(100), random_to(MIX_QPS));
+			mix.p.qp = mix.qp[0];
+			mix_check();
+			fake.now += random_to(1000);
+		}
+		if (mix.p.cq->overflow)
+			fail_msg("seed %u, %u", run + 1, n);
+		mix_end();
+		for (i = 0; i < MIX_QPS; i++)
+			riso_destroy_qp(&mix.qp[i]->ex.qp_base);
+		riso_destroy_cq(ibv_cq_ex_to_cq(&mix.p.cq->cq));
+	}
+}
+
 /* As if there were no shim */
 static void no_kernel(void **state)
 {
@@ -4789,6 +5394,17 @@ int main(int argc, char **argv)
 		TEST(not_ours),
 		TEST_EMPTY(limits),
 		TEST_EMPTY(shared_entries),
+		TEST(fail_at_once),
+		TEST(fail_in_turn),
+		TEST(chunks_out),
+		TEST(chunks_in_smaller),
+		TEST(told_early),
+		TEST_EMPTY(few_entries),
+		TEST_EMPTY(idle_leave_room),
+		TEST_EMPTY(few_hidden_crowded),
+		TEST(reads_overlap),
+		TEST(others_hang),
+		TEST(never_overflows),
 		TEST_EMPTY(no_kernel),
 		TEST_EMPTY(told_single_thread),
 		TEST_EMPTY(told_no_room),
