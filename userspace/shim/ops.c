@@ -1197,32 +1197,9 @@ static bool single_threaded(void)
 	return true;
 }
 
-/* libibverbs goes on calling a device what it was called when it was first seen. */
-static void present_name(struct ibv_device *device, char *name, size_t size)
-{
-	char path[sizeof("/sys/class/infiniband_verbs//ibdev") + IBV_SYSFS_NAME_MAX];
-	ssize_t n = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s/ibdev",
-		 device->dev_name);
-	fd = riso_sys.open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = riso_sys.read(fd, name, size - 1);
-		riso_sys.close(fd);
-	}
-	if (n > 0) {
-		name[n] = 0;
-		name[strcspn(name, "\n")] = 0;
-	} else {
-		snprintf(name, size, "%s", riso_real.get_device_name(device));
-	}
-}
-
 /* Take part with a context; if that fails the program has it as it is. */
 static struct ibv_context *govern(struct ibv_context *context)
 {
-	char name[IBV_SYSFS_NAME_MAX + 1];
 	struct ibv_device_attr attr;
 	struct riso_ctx *ctx;
 	int saved = errno;
@@ -1238,8 +1215,7 @@ static struct ibv_context *govern(struct ibv_context *context)
 		goto free_ctx;
 	ctx->max_qp_wr = attr.max_qp_wr;
 	ctx->max_cqe = attr.max_cqe;
-	present_name(context->device, name, sizeof(name));
-	ctx->m = riso_member_get(name);
+	ctx->m = riso_member_get(context->device);
 	if (!ctx->m)
 		goto free_ctx;
 	if (riso_map_add(&riso_ctxs, context, ctx))

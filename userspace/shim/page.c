@@ -591,7 +591,7 @@ static void in_child(void)
 		m->kpage = &no_kpage;
 		m->upage = &no_upage;
 		/* The child may open the device anew. */
-		m->name[0] = 0;
+		m->dev[0] = 0;
 		init_wake(m);
 		m->started = false;
 		m->failed = false;
@@ -637,6 +637,27 @@ unmap_kpage:
 	return err;
 }
 
+/* libibverbs goes on calling a device what it was called when it was first seen. */
+static void present_name(const struct riso_member *m, char *name, size_t size)
+{
+	char path[sizeof("/sys/class/infiniband_verbs//ibdev") + sizeof(m->dev)];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s/ibdev", m->dev);
+	fd = riso_sys.open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = riso_sys.read(fd, name, size - 1);
+		riso_sys.close(fd);
+	}
+	if (n > 0) {
+		name[n] = 0;
+		name[strcspn(name, "\n")] = 0;
+	} else {
+		snprintf(name, size, "%s", m->name);
+	}
+}
+
 static int open_file(struct riso_member *m)
 {
 	if (m->fd < 0)
@@ -664,7 +685,7 @@ int riso_member_attach(struct riso_member *m, uint32_t qpn)
 	err = open_file(m);
 	if (err)
 		return err;
-	memcpy(a.dev, m->name, sizeof(a.dev));
+	present_name(m, a.dev, sizeof(a.dev));
 	if (riso_sys.ioctl(m->fd, RISO_IOC_ATTACH, &a))
 		return errno;
 	err = map_pages(m);
@@ -708,7 +729,7 @@ void riso_member_report(struct riso_member *m, uint32_t qpn, uint32_t reason)
 	fd = file_to_report(m);
 	if (fd < 0)
 		return;
-	memcpy(r.dev, m->name, sizeof(r.dev));
+	present_name(m, r.dev, sizeof(r.dev));
 	riso_sys.ioctl(fd, RISO_IOC_REPORT, &r);
 }
 
@@ -748,8 +769,9 @@ static bool has_file(const char *name)
 	return false;
 }
 
-static struct riso_member *new_member(const char *name)
+static struct riso_member *new_member(struct ibv_device *device)
 {
+	const char *name = riso_real.get_device_name(device);
 	struct riso_member *m;
 
 	if (!has_file(name))
@@ -757,6 +779,7 @@ static struct riso_member *new_member(const char *name)
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
+	snprintf(m->dev, sizeof(m->dev), "%s", device->dev_name);
 	snprintf(m->name, sizeof(m->name), "%s", name);
 	m->fd = -1;
 	m->kpage = &no_kpage;
@@ -786,11 +809,11 @@ static bool is_gone(struct riso_member *m)
 
 /**
  * riso_member_get - this process on a device that it may take part in
- * @name: of the device
+ * @device: the device
  *
  * Return: the member, to be given to riso_member_put(); or NULL.
  */
-struct riso_member *riso_member_get(const char *name)
+struct riso_member *riso_member_get(struct ibv_device *device)
 {
 	struct riso_member *m;
 
@@ -800,13 +823,13 @@ struct riso_member *riso_member_get(const char *name)
 		members.handlers = true;
 	}
 	TAILQ_FOREACH(m, &members.list, list) {
-		/* One that came back under the same name is another device. */
-		if (!strcmp(m->name, name) && !is_gone(m)) {
+		/* One that came with the file of one that went is another device. */
+		if (!strcmp(m->dev, device->dev_name) && !is_gone(m)) {
 			m->refs++;
 			goto unlock;
 		}
 	}
-	m = new_member(name);
+	m = new_member(device);
 unlock:
 	riso_unlock(&members.lock);
 	return m;

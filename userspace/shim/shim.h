@@ -129,7 +129,9 @@ struct riso_book {
  * @wake: wakes the helper; likewise
  * @started: there is a helper; likewise
  * @failed: there could be none, nothing has to wait; read without the lock
- * @name: of the device
+ * @dev: the device's file, as uverbs0, which stays while the device may be renamed; empty in
+ *	a child
+ * @name: of the device when it was opened first
  * @fd: the open file, -1 if there is none; under riso_class_lock
  * @attached: the process takes part; changes under riso_class_lock, too
  * @refused: a flow is not governed, and may be later; without the lock
@@ -159,7 +161,8 @@ struct riso_member {
 	pthread_cond_t wake;
 	bool started;
 	bool failed;
-	char name[64];
+	char dev[IBV_SYSFS_NAME_MAX];
+	char name[IBV_SYSFS_NAME_MAX];
 	int fd;
 	bool attached;
 	bool refused;
@@ -648,7 +651,7 @@ void riso_wr_swap(struct riso_flow *f, struct ibv_qp_ex *qp);
 /* page.c: the file, its pages, and the helper threads. */
 void riso_enter(void);
 void riso_leave(void);
-struct riso_member *riso_member_get(const char *name);
+struct riso_member *riso_member_get(struct ibv_device *device);
 void riso_member_put(struct riso_member *m);
 int riso_member_attach(struct riso_member *m, uint32_t qpn);
 void riso_member_report(struct riso_member *m, uint32_t qpn, uint32_t reason);

@@ -82,7 +82,7 @@ struct fake_cq {
 };
 
 static struct {
-	struct verbs_context v;
+	struct verbs_context v, second;
 	struct ibv_device device;
 	struct ibv_pd domain;
 	struct ibv_td *td;	/* that it was asked for with */
@@ -104,6 +104,8 @@ static struct {
 	int open_err, attach_err, map_err, register_err, wait_err;
 	int opened, closed, waits, attached;
 	const char *now_called;	/* where libibverbs has the name of before */
+	const char *other_called;	/* uverbs1 */
+	char attached_to[64];	/* name of the device that was attached last */
 	int registers;
 	uint32_t inline_given, depth_given;
 	uint32_t reported;	/* queue pair and reason of the last report */
@@ -713,18 +715,20 @@ fake_alloc_parent_domain(struct ibv_context *context,
 
 static struct ibv_context *fake_open_device(struct ibv_device *device)
 {
-	memset(&fake.v, 0, sizeof(fake.v));
-	fake.v.sz = sizeof(fake.v);
-	fake.v.create_qp_ex = fake_create_qp_ex;
-	fake.v.create_cq_ex = fake_create_cq_ex;
-	fake.v.alloc_parent_domain = fake_alloc_parent_domain;
-	fake.v.context.device = device;
-	fake.v.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-	fake.v.context.ops.post_send = fake_post_send;
-	fake.v.context.ops.bind_mw = fake_bind_mw;
-	fake.v.context.ops.poll_cq = fake_poll_cq;
-	fake.v.context.ops.req_notify_cq = fake_req_notify_cq;
-	return &fake.v.context;
+	struct verbs_context *v = ctx ? &fake.second : &fake.v;
+
+	memset(v, 0, sizeof(*v));
+	v->sz = sizeof(*v);
+	v->create_qp_ex = fake_create_qp_ex;
+	v->create_cq_ex = fake_create_cq_ex;
+	v->alloc_parent_domain = fake_alloc_parent_domain;
+	v->context.device = device;
+	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	v->context.ops.post_send = fake_post_send;
+	v->context.ops.bind_mw = fake_bind_mw;
+	v->context.ops.poll_cq = fake_poll_cq;
+	v->context.ops.req_notify_cq = fake_req_notify_cq;
+	return &v->context;
 }
 
 static struct ibv_context *fake_import_device(int cmd_fd)
@@ -755,7 +759,7 @@ static int fake_query_device(struct ibv_context *context,
 
 /* The kernel. */
 
-enum { FAKE_FILE = 1000, FAKE_NAME };
+enum { FAKE_FILE = 1000, FAKE_NAME, FAKE_OTHER_NAME };
 
 static const char *fake_name(void)
 {
@@ -769,6 +773,8 @@ static int fake_open(const char *path, int flags, ...)
 		errno = ENOENT;
 		return fake.now_called ? FAKE_NAME : -1;
 	}
+	if (!strcmp(path, "/sys/class/infiniband_verbs/uverbs1/ibdev"))
+		return FAKE_OTHER_NAME;
 	assert_string_equal(path, RISO_USER_FILE);
 	if (fake.open_err) {
 		errno = fake.open_err;
@@ -778,10 +784,17 @@ static int fake_open(const char *path, int flags, ...)
 	return FAKE_FILE;
 }
 
+static bool fake_is_device(const char *name)
+{
+	return !strcmp(name, fake_name()) ||
+	       (fake.other_called && !strcmp(name, fake.other_called));
+}
+
 static ssize_t fake_read(int fd, void *buf, size_t count)
 {
-	assert_int_equal(fd, FAKE_NAME);
-	return snprintf(buf, count, "%s\n", fake_name());
+	assert_true(fd == FAKE_NAME || fd == FAKE_OTHER_NAME);
+	return snprintf(buf, count, "%s\n",
+			fd == FAKE_NAME ? fake_name() : fake.other_called);
 }
 
 static int fake_ioctl(int fd, unsigned long request, ...)
@@ -803,12 +816,13 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 		attach = arg;
 		assert_int_equal(attach->version, RISO_USER_VERSION);
 		assert_int_equal(attach->qpn, fake.next_qpn - 1);
-		errno = strcmp(attach->dev, fake_name()) ? ENODEV : fake.attach_err;
+		errno = fake_is_device(attach->dev) ? fake.attach_err : ENODEV;
 		fake.attached += !errno;
+		memcpy(fake.attached_to, attach->dev, sizeof(attach->dev));
 		break;
 	case RISO_IOC_REPORT:
 		report = arg;
-		if (strcmp(report->dev, fake_name())) {
+		if (!fake_is_device(report->dev)) {
 			errno = ENODEV;
 			break;
 		}
@@ -1038,6 +1052,7 @@ static void reset_fake(void)
 	fake.wait_err = 0;
 	fake.attached = 0;
 	fake.now_called = NULL;
+	fake.other_called = NULL;
 	fake.reported = 0;
 	fake.run_helper = false;
 	fake.at_call = NULL;
@@ -4321,7 +4336,7 @@ static void imported(void **state)
 	pump(p, 1, 1);
 }
 
-/* The kernel is told of a device by its name of now. */
+/* The kernel is told of a device by its name of now, whenever it was opened. */
 static void renamed(void **state)
 {
 	struct prog *p = *state;
@@ -4329,8 +4344,77 @@ static void renamed(void **state)
 	fake.now_called = "fake7";
 	ctx = riso_open_device(&fake.device);
 	p->cq = make_cq(2 * DEPTH);
+	fake.now_called = "fake8";
 	p->qp = make_qp(p, p->cq, 0);
 	assert_int_equal(fake.attached, 1);
+	assert_string_equal(fake.attached_to, "fake8");
+}
+
+static void renamed_refused(void **state)
+{
+	struct prog *p = *state;
+
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(2 * DEPTH);
+	fake.now_called = "fake7";
+	fake.attach_err = ENOMEM;
+	p->qp = make_qp(p, p->cq, 0);
+	assert_int_equal(fake.reported, p->qp->ex.qp_base.qp_num);
+	assert_int_equal(fake.reason, RISO_REASON_MEMORY);
+}
+
+/* Open @device besides, with a queue pair on it. */
+static struct riso_member *open_second(struct prog *q, struct ibv_device *device)
+{
+	struct ibv_context *first = ctx;
+	struct riso_flow *f;
+
+	ctx = riso_open_device(device);
+	q->cq = make_cq(2 * DEPTH);
+	q->qp = make_qp(q, q->cq, 0);
+	ctx = first;
+	f = riso_map_find(&riso_flows, q->qp);
+	assert_false(f->alone);
+	return f->ctx->m;
+}
+
+static void close_second(struct prog *q)
+{
+	struct ibv_context *context = q->qp->ex.qp_base.context;
+
+	riso_destroy_qp(&q->qp->ex.qp_base);
+	riso_destroy_cq(ibv_cq_ex_to_cq(&q->cq->cq));
+	riso_close_device(context);
+}
+
+/* A device that is opened again after it was renamed is the same one. */
+static void renamed_between(void **state)
+{
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct prog q = {};
+
+	assert_int_equal(fake.attached, 1);
+	fake.now_called = "fake7";
+	assert_ptr_equal(open_second(&q, &fake.device), f->ctx->m);
+	assert_int_equal(fake.attached, 1);
+	close_second(&q);
+}
+
+/* Another one that has its name now is not. */
+static void name_passed_on(void **state)
+{
+	struct ibv_device other = { .name = "fake0", .dev_name = "uverbs1" };
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct prog q = {};
+
+	fake.now_called = "fake7";
+	fake.other_called = "fake0";
+	assert_ptr_not_equal(open_second(&q, &other), f->ctx->m);
+	assert_int_equal(fake.attached, 2);
+	assert_string_equal(fake.attached_to, "fake0");
+	close_second(&q);
 }
 
 /* The provider hears of no domain of a single thread, and the program of no change. */
@@ -4601,7 +4685,7 @@ static void closed_early(void **state)
 	other = ctx;
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, MB, 0), 0);
 	assert_int_equal(m->num_busy, 1);
-	m = riso_member_get("fake0");
+	m = riso_member_get(&fake.device);
 	assert_int_equal(riso_close_device(other), 0);
 	ctx = NULL;
 	assert_int_equal(m->num_busy, 0);
@@ -4622,11 +4706,11 @@ static void came_back(void **state)
 	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
 	struct riso_member *same, *other;
 
-	same = riso_member_get("fake0");
+	same = riso_member_get(&fake.device);
 	riso_member_put(same);
 	assert_ptr_equal(same, f->ctx->m);
 	fake.wait_err = ENODEV;
-	other = riso_member_get("fake0");
+	other = riso_member_get(&fake.device);
 	riso_member_attach(other, fake.next_qpn - 1);
 	riso_member_put(other);
 	assert_ptr_not_equal(other, f->ctx->m);
@@ -4871,12 +4955,12 @@ static void spin_wrong(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		setenv("RDMA_ISOLATE_SPIN_US", words[i], 1);
-		m = riso_member_get("fake0");
+		m = riso_member_get(&fake.device);
 		assert_int_equal(m->spin_ns, 0);
 		riso_member_put(m);
 	}
 	setenv("RDMA_ISOLATE_SPIN_US", "1000", 1);
-	m = riso_member_get("fake0");
+	m = riso_member_get(&fake.device);
 	assert_int_equal(m->spin_ns, 1000000);
 	riso_member_put(m);
 }
@@ -4885,7 +4969,8 @@ static void spin_wrong(void **state)
 static void helper_each(void **state)
 {
 	struct prog *p = *state;
-	struct riso_member *m = riso_member_get("fake1");
+	struct ibv_device other = { .name = "fake1", .dev_name = "uverbs1" };
+	struct riso_member *m = riso_member_get(&other);
 
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK, 0), 0);
 	assert_int_equal(fake.helpers, 1);
@@ -5421,6 +5506,9 @@ int main(int argc, char **argv)
 		TEST(builders_keys),
 		TEST_EMPTY(imported),
 		TEST_EMPTY(renamed),
+		TEST_EMPTY(renamed_refused),
+		TEST(renamed_between),
+		TEST(name_passed_on),
 		TEST(parent_domain),
 		TEST_EMPTY(extended_cq),
 		TEST_EMPTY(polled_plain),
