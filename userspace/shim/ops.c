@@ -351,6 +351,38 @@ static void update_spare(struct riso_cq *c)
 			 __ATOMIC_RELAXED);
 }
 
+/*
+ * Let the provider resize a CQ. It may wait for a session of another thread, which may wait
+ * for the lock of the sizes: that is released meanwhile.
+ */
+static int resize_unlocked(struct riso_cq *c, int cqe)
+{
+	int err;
+
+	riso_unlock(&riso_size_lock);
+	err = riso_real.resize_cq(c->cq, cqe);
+	riso_lock(&riso_size_lock);
+	return err;
+}
+
+/* With entries for chunks on top, also of flows that come meanwhile; the sizes are locked. */
+static int resize_with_extra(struct riso_cq *c, int cqe)
+{
+	int max = c->ctx->max_cqe;
+	int extra = wanted_extra(c);
+	int err = resize_unlocked(c, larger(cqe, extra, max));
+	int asked = err ? c->asked : cqe;
+
+	while (wanted_extra(c) > extra) {
+		extra = wanted_extra(c);
+		if (asked + extra > c->cq->cqe)
+			resize_unlocked(c, larger(asked, extra, max));
+	}
+	c->asked = asked;
+	update_spare(c);
+	return err;
+}
+
 /**
  * riso_resize_cq - ibv_resize_cq()
  * @cq: see there
@@ -366,7 +398,6 @@ int riso_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
 	int err = 0;
-	int real;
 
 	if (!c)
 		return riso_real.resize_cq(cq, cqe);
@@ -378,19 +409,9 @@ int riso_resize_cq(struct ibv_cq *cq, int cqe)
 	 */
 	if (cqe > 0 && cqe <= c->ctx->max_cqe)
 		err = riso_comp_grow(c, cqe);
-	real = larger(cqe, wanted_extra(c), c->ctx->max_cqe);
+	if (!err)
+		err = resize_with_extra(c, cqe);
 	riso_unlock(&riso_size_lock);
-	if (err)
-		goto unlock;
-	/* It may wait for a session of another thread, which may wait for the lock. */
-	err = riso_real.resize_cq(cq, real);
-	if (err)
-		goto unlock;
-	riso_lock(&riso_size_lock);
-	c->asked = cqe;
-	update_spare(c);
-	riso_unlock(&riso_size_lock);
-unlock:
 	riso_unlock(&c->resize);
 	return err;
 }
@@ -481,39 +502,43 @@ int riso_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 	return riso_real.get_cq_event(channel, cq, cq_context);
 }
 
-/*
- * Unless the provider may have to wait: for a session, which may be that of this thread, or
- * for one that resizes the CQ and waits for a session.
- */
+/* Unless the provider may have to wait for a session, which may be that of this thread. */
 static void try_resize(struct riso_cq *c, int cqe)
 {
-	if (pthread_mutex_trylock(&c->resize))
+	if (!riso_cqex_try(c))
 		return;
-	if (riso_cqex_try(c)) {
-		riso_real.resize_cq(c->cq, cqe);
-		riso_cqex_leave(c);
-	}
-	pthread_mutex_unlock(&c->resize);
+	riso_real.resize_cq(c->cq, cqe);
+	riso_cqex_leave(c);
+}
+
+/* Is there room for the chunks of one more flow? What the CQ has is locked. */
+static bool find_room(struct riso_cq *c)
+{
+	int want = c->asked + wanted_extra(c);
+
+	if (want > c->cq->cqe && want <= c->ctx->max_cqe)
+		try_resize(c, want);
+	return c->cq->cqe - c->asked >= RISO_SPARE;
 }
 
 /*
  * Get entries for the chunks of one more flow, or have it share those of the others;
- * false if there are none.
+ * false if there are none. Who resizes the CQ just now, and may wait for a session, sees
+ * the flow when that is done, and gets entries for it.
  */
 static bool reserve(struct riso_cq *c)
 {
-	int want;
-	bool ok;
+	bool ok = true;
 
 	riso_lock(&riso_size_lock);
 	c->reserved += RISO_SLOTS;
-	want = c->asked + wanted_extra(c);
-	if (want > c->cq->cqe && want <= c->ctx->max_cqe)
-		try_resize(c, want);
-	ok = c->cq->cqe - c->asked >= RISO_SPARE;
-	if (!ok)
-		c->reserved -= RISO_SLOTS;
-	update_spare(c);
+	if (!pthread_mutex_trylock(&c->resize)) {
+		ok = find_room(c);
+		if (!ok)
+			c->reserved -= RISO_SLOTS;
+		update_spare(c);
+		pthread_mutex_unlock(&c->resize);
+	}
 	riso_unlock(&riso_size_lock);
 	return ok;
 }

@@ -123,6 +123,7 @@ static struct {
 	struct fake_cq *from;	/* of the next event */
 	void (*at_sleep)(void);	/* where there is none */
 	void (*at_call)(void);	/* in what may make a system call */
+	void (*at_resized)(void); /* when a CQ has its new size, before the call returns */
 	bool keeps_lock;	/* from start_poll to end_poll, as that of irdma */
 	bool deadlock;
 	int calls;
@@ -674,6 +675,8 @@ static int fake_resize_cq(struct ibv_cq *cq, int cqe)
 	if (fake.no_resize || cqe > fake.max_cqe)
 		return EINVAL;
 	cq->cqe = cqe;
+	if (fake.at_resized)
+		fake.at_resized();
 	return 0;
 }
 
@@ -1056,6 +1059,7 @@ static void reset_fake(void)
 	fake.reported = 0;
 	fake.run_helper = false;
 	fake.at_call = NULL;
+	fake.at_resized = NULL;
 	fake.keeps_lock = false;
 	fake.deadlock = false;
 	fake.thread_err = 0;
@@ -4832,7 +4836,15 @@ static struct prog comer;
 static void flow_comes(void)
 {
 	fake.at_call = NULL;
+	fake.at_resized = NULL;
 	comer.qp = make_qp(&comer, comer.cq, 0);
+}
+
+/* A flow has the entries for its chunks that it counts on. */
+static void expect_room(const struct riso_cq *c)
+{
+	assert_true(c->cq->cqe >= c->asked + RISO_SLOTS);
+	assert_int_equal(c->spare, c->cq->cqe - c->asked);
 }
 
 /* The first flow of a CQ may come while that is resized, and has room for all of it. */
@@ -4848,6 +4860,42 @@ static void resized_meanwhile(void **state)
 	assert_non_null(riso_map_find(&riso_flows, comer.qp));
 	assert_int_equal(c->asked, 8 * DEPTH);
 	assert_true(c->soft_num >= 8 * DEPTH + RISO_SLOTS);
+	expect_room(c);
+	riso_destroy_qp(&comer.qp->ex.qp_base);
+	riso_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
+}
+
+/* Also when the CQ is smaller already, and what the program has asked for is not known. */
+static void resized_smaller(void **state)
+{
+	struct riso_cq *c;
+
+	(void)state;
+	comer.cq = make_cq(8 * DEPTH);
+	c = riso_map_find(&riso_cqs, comer.cq);
+	fake.at_resized = flow_comes;
+	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&comer.cq->cq), DEPTH), 0);
+	assert_non_null(riso_map_find(&riso_flows, comer.qp));
+	assert_int_equal(c->asked, DEPTH);
+	expect_room(c);
+	riso_destroy_qp(&comer.qp->ex.qp_base);
+	riso_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
+}
+
+/* And when it keeps its size. */
+static void resized_in_vain(void **state)
+{
+	struct riso_cq *c;
+
+	(void)state;
+	comer.cq = make_cq(DEPTH);
+	c = riso_map_find(&riso_cqs, comer.cq);
+	fake.at_call = flow_comes;
+	fake.no_resize = 1;
+	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&comer.cq->cq), 8 * DEPTH), EINVAL);
+	assert_non_null(riso_map_find(&riso_flows, comer.qp));
+	assert_int_equal(c->asked, DEPTH);
+	expect_room(c);
 	riso_destroy_qp(&comer.qp->ex.qp_base);
 	riso_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
 }
@@ -5522,6 +5570,8 @@ int main(int argc, char **argv)
 		TEST(helper_posts),
 		TEST(resized),
 		TEST(resized_meanwhile),
+		TEST(resized_smaller),
+		TEST(resized_in_vain),
 		TEST(helper_ends),
 		TEST(helper_waits),
 		TEST(helper_each),
