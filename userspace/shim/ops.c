@@ -746,6 +746,8 @@ int riso_set_class(struct ibv_qp *qp, uint32_t class_id)
 	struct riso_flow *f = riso_map_find(&riso_flows, qp);
 	int err;
 
+	if (class_id > RISO_CLASS_BANDWIDTH)
+		return EINVAL;
 	if (!f)
 		return EOPNOTSUPP;
 	riso_lock(&riso_class_lock);

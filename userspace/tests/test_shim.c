@@ -838,6 +838,8 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 		errno = fake.register_err;
 		if (errno == EPERM && reg->class == RISO_CLASS_BY_RULE)
 			errno = 0;
+		if (reg->class > RISO_CLASS_BANDWIDTH && reg->class != RISO_CLASS_BY_RULE)
+			errno = EINVAL;
 		fake.wish = reg->class;
 		fake.registers++;
 		reg->class = fake.class_id;
@@ -2950,6 +2952,29 @@ static void wish_kept(void **state)
 	expect(p, 1, IBV_WC_SUCCESS);
 	expect(p, 2, IBV_WC_SUCCESS);
 	expect(p, 3, IBV_WC_SUCCESS);
+}
+
+/* The program may ask for classes that there are, and for nothing else. */
+static void no_class(void **state)
+{
+	static const uint32_t wrong[] = { RISO_CLASS_BY_RULE, RISO_CLASS_BANDWIDTH + 1 };
+	struct prog *p = *state;
+	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct ibv_pd pd = { .context = ctx };
+	struct ibv_qp_init_attr attr = p->attr;
+	struct ibv_qp *other;
+	uint32_t i;
+
+	attr.qp_type = IBV_QPT_UD;
+	other = riso_create_qp(&pd, &attr);
+	choose(p, RISO_CLASS_THROUGHPUT);
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		assert_int_equal(riso_set_class(&p->qp->ex.qp_base, wrong[i]), EINVAL);
+		assert_int_equal(riso_set_class(other, wrong[i]), EINVAL);
+	}
+	assert_int_equal(f->class_wish, RISO_CLASS_THROUGHPUT);
+	assert_int_equal(riso_set_class(other, RISO_CLASS_LATENCY), EOPNOTSUPP);
+	riso_destroy_qp(other);
 }
 
 static void wait_posted(struct prog *p, uint32_t num)
@@ -5518,6 +5543,7 @@ int main(int argc, char **argv)
 		TEST(active_to_the_last),
 		TEST(barrier_refused),
 		TEST_EMPTY(wish_kept),
+		TEST(no_class),
 		TEST(class_by_poll),
 		TEST(class_by_helper),
 		cmocka_unit_test_setup_teardown(sig_all_chain, setup_sig_all, teardown),
