@@ -174,7 +174,8 @@ struct riso_ioc_attach {
  *	returned
  *
  * May be repeated: it then asks again. Errors: ENOENT when the process has no such
- * queue pair on the device; EPERM when no rule lets it choose that class.
+ * queue pair on the device; EPERM when no rule lets it choose that class; EINVAL for what
+ * is no class.
  */
 struct riso_ioc_register {
 	__u32 qpn;
