@@ -266,7 +266,7 @@ int config_read(struct config *config)
 	nl_close(nl);
 	unknown = config->devs.unknown ?: config->rules.unknown;
 	if (unknown)
-		error("the module has a value of %s that this program does not know: install the program of the module's version",
+		error("unknown word for %s: the module is newer than this program, install both",
 		      unknown);
 	return err || unknown ? CMD_REFUSED : CMD_DONE;
 }
