@@ -139,6 +139,8 @@ usage "top may not stand here" -b <(echo top --batch)
 usage "nothing may follow dump" dump x
 usage "sync takes one FILE" sync
 usage "one DEV, or --check" apply rxe0 rxe1
+usage "one DEV, or --check" apply --chek
+usage "one DEV, or --check" apply help
 usage "the name of an RDMA device" apply ""
 usage "the name of an RDMA device" apply /sys/class/infiniband/
 usage "-b FILE" -b - dev show

@@ -29,6 +29,8 @@ static int apply(const char *dev)
 {
 	if (dev && !strcmp(dev, "--check"))
 		return check_files();
+	if (dev && (*dev == '-' || !strcmp(dev, "help")))
+		return usage_error("apply takes one DEV, or --check");
 	if (dev && strchr(dev, '/'))
 		dev = strrchr(dev, '/') + 1;
 	if (dev && !*dev)
