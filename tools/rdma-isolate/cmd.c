@@ -437,15 +437,37 @@ void cmd_help(FILE *file)
 	}
 }
 
+/* What stands alone on a command line, and never in a file */
+static const char * const alone[] = {
+	"dump", "sync", "apply", "run", "unload", "help",
+};
+
+#define ALONE (sizeof(alone) / sizeof(*alone))
+
+static bool is_alone(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ALONE; i++)
+		if (!strcmp(alone[i], name))
+			return true;
+	return false;
+}
+
 static int unknown_object(const char *name)
 {
 	unsigned int i;
 
+	if (error_is_of_file() && is_alone(name))
+		return usage_error("%s may not stand here", name);
 	error_begin();
 	fprintf(stderr, "unknown object \"%s\", one of: ", name);
 	for (i = 0; i < OBJECTS; i++)
-		fprintf(stderr, "%s, ", objects[i]->name);
-	fputs("dump, sync, apply, run, unload, help\n", stderr);
+		if (!error_is_of_file() || (!objects[i]->stream && !objects[i]->fleeting))
+			fprintf(stderr, "%s%s", i ? ", " : "", objects[i]->name);
+	for (i = 0; !error_is_of_file() && i < ALONE; i++)
+		fprintf(stderr, ", %s", alone[i]);
+	fputc('\n', stderr);
 	return CMD_USAGE;
 }
 

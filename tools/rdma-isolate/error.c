@@ -15,6 +15,11 @@ void error_from(const char *file, unsigned int line)
 	from_line = line;
 }
 
+bool error_is_of_file(void)
+{
+	return from_file;
+}
+
 void error_begin(void)
 {
 	fputs("rdma-isolate: ", stderr);

@@ -7,6 +7,7 @@
 #define RDMA_ISOLATE_ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 /**
  * error_from - the commands that follow come from a file
@@ -14,6 +15,9 @@
  * @line: number of the line
  */
 void error_from(const char *file, unsigned int line);
+
+/* Do the commands come from a file? */
+bool error_is_of_file(void);
 
 /* Print the begin of an error message to stderr */
 void error_begin(void);

@@ -341,6 +341,11 @@ static void wrong_files(void **state)
 	expect_refused(CMD_USAGE, "20-b.conf:1: unknown word \"max-rates\"");
 	put("20-b.conf", "dev show\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: only dev set and rule add");
+	put("20-b.conf", "unload\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: unload may not stand here\n");
+	put("20-b.conf", "rdma-isolate dev set dev d\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: unknown object \"rdma-isolate\", one of: dev, "
+		       "flow, group, rule, statistic, explain, doctor\n");
 	put("20-b.conf", "dev set dev d mode disable timeout 1s\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: timeout may not stand here");
 	put("20-b.conf", "dev set dev d safe-util 2gbit\n");
