@@ -104,6 +104,8 @@ no_chunks()
 		mode enable &&
 	shows 'any(.check == "chunk" and .verdict == "hint" and
 		(.found | contains("rxe0")))' doctor &&
+	says "warning: with chunk off" 0 \
+		rdma-isolate budget set dev rxe0 chunk off lease 1ms &&
 	silent rdma-isolate dev set dev rxe0 chunk 8k &&
 	shows 'any(.check == "chunk") | not' doctor &&
 	silent rdma-isolate dev set dev rxe0 mode disable

@@ -106,8 +106,10 @@ static int budget_set(struct call *call)
 {
 	call_request(call, &name_set_budget, RDMA_ISOLATE_CMD_BUDGET_SET,
 		     false);
-	return nl_send(call->nl, &name_set_budget, NULL, NULL) ?
-	       CMD_REFUSED : CMD_DONE;
+	if (nl_send(call->nl, &name_set_budget, NULL, NULL))
+		return CMD_REFUSED;
+	warn_no_chunk(call);
+	return CMD_DONE;
 }
 
 static const struct verb budget_verbs[] = {

@@ -122,6 +122,9 @@ struct object {
 extern const struct verb * const dev_set_verb;
 extern const struct verb * const rule_add_verb;
 
+/* Say so if a call has turned cutting off */
+void warn_no_chunk(const struct call *call);
+
 extern const struct object dev_object;
 extern const struct object flow_object;
 extern const struct object group_object;

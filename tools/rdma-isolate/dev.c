@@ -262,7 +262,7 @@ static int dev_set_check(const struct call *call)
 	return usage_error("nothing to set is given, see: rdma-isolate dev help");
 }
 
-static void warn_no_chunk(const struct call *call)
+void warn_no_chunk(const struct call *call)
 {
 	const struct value *chunk = call_value(call, "chunk");
 
