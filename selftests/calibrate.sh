@@ -102,12 +102,17 @@ as_found()
 }
 
 # SafeUtil, which was MaxRate, goes with it; MaxOps stays as it was. An emulated processor
-# need not be quiet.
+# need not be quiet. A file of somebody else that is wrong does not matter.
 applies()
 {
+	local status
+
+	echo "dev set dev rxe9 chunk 1" >"$conf/10-wrong.conf"
 	found peer 10.0.0.1 --apply --force && holds .applied && as_found &&
-	shows '.[0] | .safe_util == .max_rate and .max_ops == 0' dev show dev rxe1 &&
-	[ "$(ls -A "$conf")" = "${kept##*/}" ]
+	shows '.[0] | .safe_util == .max_rate and .max_ops == 0' dev show dev rxe1
+	status=$?
+	rm "$conf/10-wrong.conf"
+	[ "$(ls -A "$conf")" = "${kept##*/}" ] && return $status
 }
 
 is_kept()

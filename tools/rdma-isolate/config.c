@@ -513,7 +513,7 @@ static void leave_out(struct config *config, const char *file, enum config_left 
 	size_t i;
 
 	for (i = 0; i < config->files.gl_pathc; i++)
-		if (config->files.gl_pathv[i] == file)
+		if (!strcmp(config->files.gl_pathv[i], file))
 			config->left[i] = why;
 }
 
@@ -557,30 +557,39 @@ int config_read_dir(const char *dir, struct config *config)
 	return status == CMD_DONE ? read_files(config) : status;
 }
 
-/* Are the files right with the command in place of what the file of this name has? */
+/*
+ * Is the command, in place of what the file of this name has, at odds with other files?
+ * Those that are wrong by themselves have been told of, and are left out.
+ */
 static int check_with(const char *dir, const char *instead, const struct command *cmd)
 {
-	int status, added = CMD_DONE;
+	int added = CMD_DONE;
 	struct config config;
 	char **name, **end;
 
-	status = find_files(dir, &config);
+	if (find_files(dir, &config) != CMD_DONE) {
+		config_free(&config);
+		return CMD_REFUSED;
+	}
+	leave_out(&config, instead, CONFIG_WRONG);
+	read_files(&config);
+	drop_items(&config);
 	name = config.files.gl_pathv;
 	end = name + config.files.gl_pathc;
-	for (; name < end && status == CMD_DONE; name++) {
+	for (; name < end; name++) {
 		if (cmd && strcmp(*name, instead) >= 0) {
 			added = add_command(&config, cmd, instead, 1);
 			cmd = NULL;
 		}
-		if (strcmp(*name, instead))
-			status = read_file(*name, &config);
+		if (config.left[name - config.files.gl_pathv] == CONFIG_TAKEN)
+			read_file(*name, &config);
 	}
 	if (cmd)
 		added = add_command(&config, cmd, instead, 1);
-	if (status == CMD_DONE && check_devs(&config.devs))
-		status = CMD_USAGE;
+	if (added == CMD_DONE && check_devs(&config.devs))
+		added = CMD_USAGE;
 	config_free(&config);
-	return status == CMD_DONE ? added : status;
+	return added;
 }
 
 /* --- to make them the same --- */
@@ -743,25 +752,7 @@ static int apply_or_restore(const struct config *now, const struct config *then,
 	return status;
 }
 
-int config_sync(const char *file)
-{
-	struct config now = { }, then = { };
-	const char *refused;
-	int status;
-
-	status = read_file(file, &then);
-	if (status == CMD_DONE && check_devs(&then.devs))
-		status = CMD_USAGE;
-	if (status == CMD_DONE)
-		status = config_read(&now);
-	if (status == CMD_DONE)
-		status = apply_or_restore(&now, &then, true, &refused);
-	config_free(&now);
-	config_free(&then);
-	return status;
-}
-
-/* Devices may appear at once, and of two who look, both would add a rule. */
+/* Devices may appear at once. Of two who look, both would add a rule. */
 static int lock(void)
 {
 	int fd = open(APPLY_LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -775,6 +766,28 @@ static int lock(void)
 	if (fd >= 0)
 		close(fd);
 	return -1;
+}
+
+int config_sync(const char *file)
+{
+	struct config now = { }, then = { };
+	const char *refused;
+	int status, locked;
+
+	status = read_file(file, &then);
+	if (status == CMD_DONE && check_devs(&then.devs))
+		status = CMD_USAGE;
+	if (status == CMD_DONE) {
+		locked = lock();
+		status = locked < 0 ? CMD_REFUSED : config_read(&now);
+		if (status == CMD_DONE)
+			status = apply_or_restore(&now, &then, true, &refused);
+		if (locked >= 0)
+			close(locked);
+	}
+	config_free(&now);
+	config_free(&then);
+	return status;
 }
 
 static int apply_additions(struct config *then, const char *dev, const char **refused)
