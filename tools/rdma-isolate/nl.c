@@ -450,8 +450,12 @@ void nl_close(struct nl *nl)
 static int join(struct nl *nl, uint32_t group)
 {
 	if (mnl_socket_setsockopt(nl->sock, NETLINK_ADD_MEMBERSHIP, &group,
-				  sizeof(group)) < 0)
-		return socket_error("listen");
+				  sizeof(group)) < 0) {
+		if (errno != EPERM)
+			return socket_error("listen");
+		error("CAP_NET_ADMIN is needed");
+		return -EPERM;
+	}
 	return 0;
 }
 
