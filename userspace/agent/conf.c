@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "conf.h"
 #include "units.h"
@@ -26,8 +27,12 @@
 #define MS (1000 * US)
 #define S (1000 * MS)
 
-#define ADDRESS_ALLOWED "an address of IPv4, or of IPv6 that is not link-local"
-#define PEER_ALLOWED ADDRESS_ALLOWED "; up to 16, none of them twice"
+#define ADDRESS_ALLOWED \
+	"an address of IPv4, or of IPv6 that is not link-local; not of multicast"
+#define PEER_ALLOWED \
+	ADDRESS_ALLOWED ", nor 0.0.0.0 or ::; up to 16, none of them twice"
+/* In front of an IPv4 address, it makes an IPv6 one */
+#define MAPPED "::ffff:"
 #define DEV_ALLOWED "a name of 1 to 63 characters, without blanks and /=[];"
 
 #define HELP \
@@ -140,6 +145,10 @@ static bool addr_parse(const char *text, union conf_addr *to)
 	memset(to, 0, sizeof(*to));
 	to->sa.sa_family = AF_INET;
 	if (inet_pton(AF_INET, text, &to->v4.sin_addr) == 1)
+		return !IN_MULTICAST(ntohl(to->v4.sin_addr.s_addr));
+	/* "flow show" prints IPv4 so. */
+	if (!strncasecmp(text, MAPPED, strlen(MAPPED)) &&
+	    inet_pton(AF_INET, text + strlen(MAPPED), &to->v4.sin_addr) == 1)
 		return !IN_MULTICAST(ntohl(to->v4.sin_addr.s_addr));
 	to->sa.sa_family = AF_INET6;
 	return inet_pton(AF_INET6, text, v6) == 1 && !IN6_IS_ADDR_MULTICAST(v6) &&

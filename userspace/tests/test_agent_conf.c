@@ -17,8 +17,8 @@
 
 #define SAMPLE "../agent/rdma-isolated.conf"
 #define PAGE "../../Documentation/man/rdma-isolated.8"
-#define ADDRESS "an address of IPv4, or of IPv6 that is not link-local"
-#define PEERS ADDRESS "; up to 16, none of them twice"
+#define ADDRESS "an address of IPv4, or of IPv6 that is not link-local; not of multicast"
+#define PEERS ADDRESS ", nor 0.0.0.0 or ::; up to 16, none of them twice"
 #define NAME "a name of 1 to 63 characters, without blanks and /=[];"
 #define SECTIONS "[agent], once, and [device NAME], once for each device"
 #define HEADING(text) text ": allowed are " SECTIONS "; NAME is " NAME
@@ -313,8 +313,10 @@ static const struct bad bads[] = {
 	{ "[device a]\npeer = b\n", 2, "peer = b: allowed is " PEERS },
 	{ "[device a]\npeer = ::\n", 2, "peer = ::: allowed is " PEERS },
 	{ "[device a]\npeer = 0.0.0.0\n", 2, "peer = 0.0.0.0: allowed is " PEERS },
-	{ "[device a]\npeer = ::ffff:192.0.2.1\n", 2,
-	  "peer = ::ffff:192.0.2.1: allowed is " PEERS },
+	{ "[device a]\npeer = ::ffff:192.0.2\n", 2,
+	  "peer = ::ffff:192.0.2: allowed is " PEERS },
+	{ "[device a]\npeer = 192.0.2.1\npeer = ::FFFF:192.0.2.1\n", 3,
+	  "peer = ::FFFF:192.0.2.1: allowed is " PEERS },
 	{ "[device a]\npeer = 1.1.1.1\npeer = 1.1.1.2\npeer = 1.1.1.1\n", 4,
 	  "peer = 1.1.1.1: allowed is " PEERS },
 	{ "[device a]\npeer = 2001:db8::1\npeer = 2001:0db8::01\n", 3,
