@@ -233,15 +233,29 @@ int share_claim(struct share *unused)
 	return 0;
 }
 
+/* Where the device is open: post something, so that a second sender makes it one of grants. */
+static void post_openly(struct share *s, bool complete)
+{
+	s->u->dir[0].posted += 1 << 16;
+	if (complete)
+		s->u->dir[0].done = s->u->dir[0].posted;
+	share_wait(s, 1000);
+}
+
 /* It posts whatever it is given. */
 int share_rival(struct share *unused)
 {
 	struct share s = share_join();
 
 	(void)unused;
-	while (goes_on())
+	while (goes_on()) {
+		if (s.k->mode == RISO_USER_OPEN) {
+			post_openly(&s, true);
+			continue;
+		}
 		__atomic_add_fetch(&share_end->bytes, share_take(&s, 10000000, true),
 				   __ATOMIC_RELAXED);
+	}
 	return 0;
 }
 
@@ -285,9 +299,7 @@ int share_keep(struct share *unused)
 	s.u->dir[0].want = 1 << 20;
 	while (goes_on()) {
 		if (s.k->mode == RISO_USER_OPEN) {
-			/* Two that post make a device one that gives grants. */
-			s.u->dir[0].posted += 1 << 16;
-			share_wait(&s, 1000);
+			post_openly(&s, false);
 			continue;
 		}
 		share_wait(&s, 10000);

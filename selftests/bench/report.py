@@ -11,8 +11,6 @@ import sys
 import agent
 
 SECTOR = 512
-# MaxRate of crowd_keep, bytes per second
-CROWD_RATE = 6.25e9
 
 
 class Phases:
@@ -241,9 +239,10 @@ def hostile_rows(p):
         ("share cgroup: 8 processes against one of another",
          p.median("crowd_cgroups", lambda r: crowd_rate(r, 0) / crowd_rate(r, 1)),
          (0.95, 1.05), None),
-        ("two that complete nothing: granted / rate",
-         p.median("crowd_keep", lambda r: crowd_rate(r, 0) / CROWD_RATE),
-         None, (0.9, None)),
+        ("beside two that complete nothing / beside two honest ones",
+         ratio(p.median("crowd_keep", lambda r: crowd_rate(r, 0)),
+               p.median("crowd_fair", lambda r: crowd_rate(r, 0))),
+         (0.95, None), None),
     ]
 
 
