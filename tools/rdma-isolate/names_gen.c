@@ -122,7 +122,7 @@ static const struct name_value fault_values[] = {
 	{ "none", "nothing was seen" },
 	{ "counters", "what it says to have posted went back, or on by more than 8 GiB at once" },
 	{ "taken", "it says that it took a grant that it was not given" },
-	{ "unspent", "it wants more after 8 grants under which it posted nothing" },
+	{ "unspent", "it wants more after 8 grants that it did not use" },
 	{ "stopped", "it wants grants, and did not take the last for a second" },
 };
 

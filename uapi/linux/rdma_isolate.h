@@ -208,8 +208,7 @@ enum riso_error {
  * @RISO_FAULT_COUNTERS: what it says to have posted went back, or on by more
  *   than 8 GiB at once
  * @RISO_FAULT_TAKEN: it says that it took a grant that it was not given
- * @RISO_FAULT_UNSPENT: it wants more after 8 grants under which it posted
- *   nothing
+ * @RISO_FAULT_UNSPENT: it wants more after 8 grants that it did not use
  * @RISO_FAULT_STOPPED: it wants grants, and did not take the last for a second
  */
 enum riso_fault {
