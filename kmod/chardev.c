@@ -68,7 +68,7 @@ struct file_state {
 	unsigned long owner;	/* its key */
 	struct page *page[RISO_PAGES];
 	bool attached;
-	bool detached;
+	bool closed;		/* by its owner, or that has ended */
 	atomic_t waits;
 	struct riso_user user;
 };
@@ -166,14 +166,16 @@ static void run(struct riso_dev *rd)
 }
 
 /*
- * The process is gone, or has closed the file. It stays attached to what is left. There may
- * be any number of descriptors to close, and what is done here others wait for: once.
+ * The process takes part no more, nor will. It stays attached to what is left. There may be
+ * any number of descriptors to close, and what is done here others wait for: once.
  */
-static void detach(struct file_state *fs)
+static void close_state(struct file_state *fs)
 {
-	if (fs->detached)
+	if (fs->closed)
 		return;
-	fs->detached = true;
+	fs->closed = true;
+	if (!fs->attached)
+		return;
 	riso_flow_dismiss(&fs->user);
 	run(fs->user.rd);
 }
@@ -190,8 +192,7 @@ static int chardev_flush(struct file *file, fl_owner_t id)
 	if (task_tgid_nr(current) != fs->pid)
 		return 0;
 	mutex_lock(&fs->lock);
-	if (fs->attached)
-		detach(fs);
+	close_state(fs);
 	mutex_unlock(&fs->lock);
 	return 0;
 }
@@ -200,8 +201,8 @@ static int chardev_release(struct inode *inode, struct file *file)
 {
 	struct file_state *fs = file->private_data;
 
+	close_state(fs);
 	if (fs->attached) {
-		detach(fs);
 		riso_flow_group_put(&fs->user);
 		riso_dev_put(fs->user.rd);
 	}
@@ -300,6 +301,9 @@ static int join(struct file_state *fs, struct riso_dev *rd, u32 qpn)
 	int err;
 
 	lockdep_assert_held(&fs->lock);
+	/* Nobody would come to dismiss it. */
+	if (fs->closed)
+		return -ENODEV;
 	if (fs->attached)
 		return -EBUSY;
 	timens_add_monotonic(&offset);
