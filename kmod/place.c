@@ -118,7 +118,8 @@ static u32 find_container(void)
 		return riso_cgroup_ns();
 	while (ns->parent != &init_pid_ns)
 		ns = ns->parent;
-	return is_of_host(ns->user_ns) ? ns->ns.inum : 0;
+	/* A process of a container may have made it. */
+	return is_of_host(ns->user_ns) ? ns->ns.inum : riso_cgroup_ns();
 }
 
 /**
