@@ -710,22 +710,23 @@ static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb,
 	struct riso_group_info group;
 	int err;
 
-	for (;;) {
+	/* There is none behind the largest id. */
+	while (cb->args[1] <= U32_MAX &&
+	       !riso_flow_group_next(rd, cb->args[1], &who, &group)) {
 		if (cb->args[2] == RISO_REQUEST_GROUPS) {
 			err = check_rate(cb->skb, cb->extack);
 			if (err)
 				return err;
 			cb->args[2] = 0;
 		}
-		if (riso_flow_group_next(rd, cb->args[1], &who, &group))
-			return 0;
 		err = put_part(skb, cb, RDMA_ISOLATE_CMD_GROUP_GET, fill_group,
 			       rd, &group);
 		if (err)
 			return err;
-		cb->args[1] = group.id + 1;
+		cb->args[1] = (unsigned long)group.id + 1;
 		cb->args[2]++;
 	}
+	return 0;
 }
 
 int rdma_isolate_nl_group_get_dumpit(struct sk_buff *skb,
