@@ -125,6 +125,8 @@ enum {
 	 * many grants, and sees as many processes that want none any more.
 	 */
 	RISO_RUN_BATCHES = 16,
+	/* How often it lets others have the lock, and sees as many such processes again. */
+	RISO_RUN_ROUNDS = 16,
 };
 
 /* Whose turn it is, and how much of it. */
@@ -908,11 +910,9 @@ static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
 	u64 begin = now;
 	u64 need, bytes;
 
-	/* The timer goes on with the others in line: it runs as long as this holds. */
-	if (!rd->drops && rd->state == RISO_STATE_ENFORCE) {
-		rd->want_ns = now;
+	/* The next round goes on with the others in line, or the timer: this holds for it. */
+	if (!rd->drops && rd->state == RISO_STATE_ENFORCE)
 		return false;
-	}
 	need = read_user(u, dir, now);
 	bytes = clamp(need, least_grant(rd), quantum(rd));
 	if (riso_grant_shrinks(&u->dir[dir]))
@@ -1306,6 +1306,29 @@ static void release_cpu(void)
 		preempt_enable();
 }
 
+/*
+ * Pick, and let others have the lock after some of those who stood in front and want
+ * nothing any more; @rounds times at most.
+ */
+static bool pick_behind(struct riso_dev *rd, struct turn *t, u64 *now, int *rounds,
+			unsigned long *flags)
+{
+	while (!pick(rd, *now, t)) {
+		if (rd->drops)
+			return false;
+		if (!*rounds) {
+			rd->want_ns = *now;
+			return false;
+		}
+		--*rounds;
+		spin_unlock_irqrestore(&rd->lock, *flags);
+		spin_lock_irqsave(&rd->lock, *flags);
+		*now = ktime_get_ns();
+		rd->drops = RISO_RUN_BATCHES;
+	}
+	return true;
+}
+
 /**
  * riso_arb_run - post what may be posted now
  * @rd: the device
@@ -1317,6 +1340,7 @@ static void release_cpu(void)
 void riso_arb_run(struct riso_dev *rd)
 {
 	int batches = RISO_RUN_BATCHES;
+	int rounds = RISO_RUN_ROUNDS;
 	unsigned long flags;
 	struct turn t;
 	u64 now;
@@ -1327,7 +1351,7 @@ void riso_arb_run(struct riso_dev *rd)
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		rd->grants[dir] = RISO_RUN_BATCHES;
 	rd->drops = RISO_RUN_BATCHES;
-	while (pick(rd, now, &t)) {
+	while (pick_behind(rd, &t, &now, &rounds, &flags)) {
 		struct riso_flow *f = t.f;
 		const struct ib_send_wr *bad_wr;
 		struct ib_send_wr *wr;
