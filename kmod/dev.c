@@ -131,9 +131,7 @@ static void set_state(struct riso_dev *rd, enum riso_state state)
 
 static void update_flows(struct riso_dev *rd)
 {
-	riso_dev_lock(rd);
 	riso_flow_update_all(rd);
-	riso_dev_unlock(rd);
 	riso_arb_run(rd);
 }
 

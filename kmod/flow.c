@@ -52,11 +52,28 @@ enum {
 	RISO_NEWS_VISITS = 32,
 	/* Flows or groups that a reader looks at before others may run. */
 	RISO_VISITS = 32,
-	/* Flows of a process that are dismissed before others may have the mutex. */
-	RISO_DISMISSALS = 32,
+	/*
+	 * A walk with the mutex lets others have it after so much: looking at a flow or a
+	 * group is 1, bringing a flow up to date RISO_WALK_UPDATE. It is some 100 us.
+	 */
+	RISO_WALK_HOLD = 256,
+	RISO_WALK_UPDATE = 8,
 };
 
 static atomic64_t memory_used;
+
+/* Between two steps of a walk by index; @held is what this hold has cost. Mutex held. */
+static void pass_mutex(struct riso_dev *rd, u32 *held, u32 cost)
+{
+	lockdep_assert_held(&rd->mutex);
+	*held += cost;
+	if (*held < RISO_WALK_HOLD)
+		return;
+	*held = 0;
+	riso_dev_unlock(rd);
+	cond_resched();
+	riso_dev_lock(rd);
+}
 
 static bool listed(const char *ulp)
 {
@@ -402,12 +419,9 @@ static void set_mode(struct riso_flow *f, enum riso_flow_mode mode)
 void riso_flow_refresh_all(struct riso_dev *rd)
 {
 	struct riso_flow *f;
-	unsigned long qpn;
 
 	lockdep_assert_held(&rd->mutex);
-	xa_for_each(&rd->qpns, qpn, f) {
-		if (!f->q.recs)
-			continue;
+	list_for_each_entry(f, &rd->managed, managed) {
 		spin_lock_irq(&rd->lock);
 		riso_arb_refresh(f);
 		spin_unlock_irq(&rd->lock);
@@ -675,16 +689,23 @@ static void update(struct riso_flow *f)
  * riso_flow_update_all - rules or the state of a device have changed
  * @rd: the device
  *
- * Context: &riso_dev.mutex.
+ * Programs may have any number of flows: others have the mutex meanwhile. What comes then
+ * finds the change by itself.
+ *
+ * Context: may sleep.
  */
 void riso_flow_update_all(struct riso_dev *rd)
 {
 	struct riso_flow *f;
 	unsigned long qpn;
+	u32 held = 0;
 
-	lockdep_assert_held(&rd->mutex);
-	xa_for_each(&rd->qpns, qpn, f)
+	riso_dev_lock(rd);
+	xa_for_each(&rd->qpns, qpn, f) {
 		update(f);
+		pass_mutex(rd, &held, RISO_WALK_UPDATE);
+	}
+	riso_dev_unlock(rd);
 }
 
 /* --- life --- */
@@ -732,7 +753,6 @@ static void identify(struct riso_flow *f, bool user)
 void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 		      const struct ib_qp_init_attr *attr, bool user)
 {
-	struct riso_traffic __percpu *spare;
 	struct riso_flow *f, *old;
 
 	f = kzalloc(sizeof(*f), user ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
@@ -755,7 +775,6 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	INIT_LIST_HEAD(&f->reap);
 	INIT_DELAYED_WORK(&f->refuse, riso_comp_refuse);
 	identify(f, user);
-	spare = user ? NULL : riso_observe_alloc(rd);
 
 	riso_dev_lock(rd);
 	/*
@@ -766,18 +785,16 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	if (rd->buried || (old && !READ_ONCE(old->dying)) ||
 	    xa_err(xa_store(&rd->qpns, f->qpn, f, GFP_KERNEL))) {
 		riso_dev_unlock(rd);
-		free_percpu(spare);
 		put_pid(f->tgid);
 		kfree(f);
 		return;
 	}
 	update(f);
-	spare = riso_observe_flow(f, spare);
+	riso_observe_flow(f, NULL);
 	hash_add_rcu(rd->qps[user], &f->hash, (unsigned long)qp);
 	riso_nl_changed();
 	trace_flow_create(f, reason(f));
 	riso_dev_unlock(rd);
-	free_percpu(spare);
 }
 
 /**
@@ -1018,18 +1035,19 @@ void riso_flow_check_all(struct riso_dev *rd)
 {
 	struct riso_group *g;
 	struct riso_flow *f;
-	unsigned long i;
+	unsigned long id;
+	u32 held = 0;
 
 	riso_dev_lock(rd);
-	xa_for_each(&rd->qpns, i, f) {
-		if (!f->q.recs)
-			continue;
+	list_for_each_entry(f, &rd->managed, managed) {
 		spin_lock_irq(&rd->lock);
 		riso_arb_unstick(f, ktime_get_ns());
 		spin_unlock_irq(&rd->lock);
 	}
-	xa_for_each(&rd->groups, i, g)
+	xa_for_each(&rd->groups, id, g) {
 		tell_faults(rd, g);
+		pass_mutex(rd, &held, 1);
+	}
 	riso_dev_unlock(rd);
 }
 
@@ -1166,20 +1184,18 @@ void riso_flow_dismiss(struct riso_user *u)
 	struct riso_dev *rd = u->rd;
 	struct riso_flow *f;
 	unsigned long qpn;
-	u32 num = 0;
+	u32 held = 0;
 
 	riso_dev_lock(rd);
 	xa_for_each(&rd->qpns, qpn, f) {
-		if (!f->shim || f->group != u->group)
-			continue;
-		set_shim(f, false);
-		f->wishes = false;
-		update(f);
-		if (++num % RISO_DISMISSALS)
-			continue;
-		riso_dev_unlock(rd);
-		cond_resched();
-		riso_dev_lock(rd);
+		bool own = f->shim && f->group == u->group;
+
+		if (own) {
+			set_shim(f, false);
+			f->wishes = false;
+			update(f);
+		}
+		pass_mutex(rd, &held, own ? RISO_WALK_UPDATE : 1);
 	}
 	/* Until here the process cannot take part anew, with the same flows. */
 	riso_place_give_back(&rd->places, &u->owner);

@@ -225,29 +225,13 @@ static void fold(struct riso_flow *f)
 }
 
 /**
- * riso_observe_alloc - memory for the counters of a flow, where it may be waited for
- * @rd: the device
- *
- * Who allocates such memory may wait for another who does, and that one for storage,
- * whatever the first allows.
- *
- * Context: may sleep, not under &riso_dev.mutex.
- * Return: the memory, to be given to riso_observe_flow() or to free_percpu(); NULL if there
- * is none, or the device is not observed.
- */
-struct riso_traffic __percpu *riso_observe_alloc(struct riso_dev *rd)
-{
-	if (READ_ONCE(rd->state) != RISO_STATE_OBSERVE)
-		return NULL;
-	return alloc_percpu(struct riso_traffic);
-}
-
-/**
  * riso_observe_flow - give a flow the memory that the state of its device wants
  * @f: the flow, a new one or one of riso_observe_update()
- * @spare: of riso_observe_alloc()
+ * @spare: memory for its counters, or NULL
  *
- * One that there is no memory for is counted in the sums of the device alone.
+ * One that there is no memory for is counted in the sums of the device alone. Memory of
+ * each CPU is not waited for here: who allocates it may wait for another who does, and that
+ * one for storage, whatever the first allows.
  *
  * Context: &riso_dev.mutex.
  * Return: @spare if it was not needed, or NULL.
@@ -267,7 +251,6 @@ struct riso_traffic __percpu *riso_observe_flow(struct riso_flow *f,
 	if (!observing && f->seen) {
 		fold(f);
 	} else if (observing && !f->seen) {
-		/* It may be observed only now. */
 		if (!spare)
 			spare = alloc_percpu_gfp(struct riso_traffic,
 						 GFP_NOWAIT | __GFP_NOWARN);
@@ -295,8 +278,8 @@ static void equip_flows(struct riso_dev *rd)
 
 	lockdep_assert_held(&rd->control);
 	do {
-		if (!spare)
-			spare = riso_observe_alloc(rd);
+		if (!spare && rd->state == RISO_STATE_OBSERVE)
+			spare = alloc_percpu(struct riso_traffic);
 		riso_dev_lock(rd);
 		xa_for_each_start(&rd->qpns, qpn, f, next) {
 			spare = riso_observe_flow(f, spare);

@@ -54,7 +54,6 @@ int riso_observe_post(struct riso_dev *rd, struct riso_flow *f,
 void riso_observe_polled(struct riso_dev *rd, const struct ib_cq *cq,
 			 const struct ib_wc *wc, int num);
 void riso_observe_update(struct riso_dev *rd);
-struct riso_traffic __percpu *riso_observe_alloc(struct riso_dev *rd);
 struct riso_traffic __percpu *riso_observe_flow(struct riso_flow *f,
 						struct riso_traffic __percpu *spare);
 void riso_observe_reset(struct riso_flow *f);
