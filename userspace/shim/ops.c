@@ -71,7 +71,7 @@ static int post_all_signaled(struct riso_flow *f, struct ibv_send_wr *wr,
 {
 	struct ibv_send_wr copy[DIRECT_BATCH];
 	struct ibv_send_wr *bad, *first;
-	int err, n;
+	int err, n, i;
 
 	while (wr) {
 		first = wr;
@@ -83,7 +83,10 @@ static int post_all_signaled(struct riso_flow *f, struct ibv_send_wr *wr,
 		copy[n - 1].next = NULL;
 		err = f->ctx->ops.post_send(f->qp, copy, &bad);
 		if (err) {
-			*bad_wr = wr_behind(first, bad - copy);
+			/* One that names none, as rxe may, has taken none. */
+			for (i = n - 1; i && bad != &copy[i]; i--)
+				;
+			*bad_wr = wr_behind(first, i);
 			return err;
 		}
 	}
