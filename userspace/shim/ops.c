@@ -218,6 +218,7 @@ static struct riso_cq *new_cq(struct riso_ctx *ctx, int asked)
 		return NULL;
 	c->ctx = ctx;
 	c->asked = asked;
+	c->spare = RISO_SPARE;
 	LIST_INIT(&c->zombies);
 	pthread_mutex_init(&c->session, NULL);
 	pthread_mutex_init(&c->resize, NULL);
