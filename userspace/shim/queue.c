@@ -345,14 +345,17 @@ static uint64_t whole_cost(const struct riso_flow *f, const struct riso_rec *rec
  */
 void riso_queue_pass(struct riso_flow *f)
 {
+	/* Pieces take more room in the provider's queue than the program knows of. */
 	bool pass = (f->alone || f->class_id == RISO_CLASS_LATENCY) &&
-		    !riso_queue_len(f) && !f->build.open;
+		    !riso_queue_len(f) && !f->build.open && !f->sq.chunks;
 
 	if (pass && !f->joins && !used_slots(f))
 		riso_comp_tag(f, false);
 	/* What went straight was not counted: the provider knows how full it is. */
-	if (f->pass && !pass)
+	if (f->pass && !pass) {
 		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
+		f->sq.direct = true;
+	}
 	__atomic_store_n(&f->pass, pass, __ATOMIC_RELEASE);
 }
 
@@ -595,7 +598,8 @@ static bool must_signal(const struct riso_flow *f, const struct piece *p, bool o
 	const struct riso_sq *sq = &f->sq;
 	uint64_t quiet;
 
-	if (used_slots(f) + 1 >= f->slots->num)
+	/* What went straight before may have left room for one. */
+	if (used_slots(f) + 1 >= f->slots->num || sq->direct)
 		return true;
 	/* What was taken needs an event, if the CQ was armed, or is after the last piece. */
 	if (needs_event(f->cq, p->last && sq->head + 1 == f->tail) &&
@@ -703,6 +707,7 @@ static void count_slot(struct riso_flow *f, const struct riso_slot *slot)
 		f->cq->used.hidden++;
 	}
 	sq->signaled += signaled;
+	sq->direct = sq->direct && !signaled;
 	sq->quiet = signaled ? 0 : sq->quiet + slot->cost;
 	riso_flow_set_parts(f, slot->flags & RISO_SLOT_LAST ? 0 : sq->parts + 1,
 			    signaled ? 0 : sq->silent + 1);

@@ -405,6 +405,7 @@ struct riso_rec {
  * @paid: what was paid for its next piece already
  * @slot: the slot to be taken next
  * @parts: of the message at @head, the pieces that are out; the youngest of all
+ * @direct: work requests went straight to the provider, and no completion was asked for since
  * @signaled: posted with a completion
  * @hidden: of those, the ones that the program did not ask for
  * @chunks: pieces of messages that were cut
@@ -421,6 +422,7 @@ struct riso_sq {
 	uint64_t paid;
 	uint64_t slot;
 	uint32_t parts;
+	bool direct;
 	uint32_t signaled;
 	uint32_t hidden;
 	uint32_t chunks;
