@@ -1041,12 +1041,22 @@ static void urge(struct riso_flow *f)
 	f->urge = false;
 }
 
+/* Does the flow hold something, or is an event to come of what it has out? */
+static bool is_due(const struct riso_flow *f)
+{
+	const struct riso_cq *c = f->cq;
+
+	return riso_queue_len(f) ||
+	       (f->sq.signaled && c->armed && c->soft_head != c->soft_tail);
+}
+
 /**
  * riso_queue_drain - give the provider all that a flow holds
  * @f: the flow, whose queue pair is about to go or to change; its member is not locked
  *
  * The program was told that it is posted. Where the send queue is full, what completes
- * makes room.
+ * makes room. A program that sleeps, and has a completion to poll, is woken up by what is
+ * out: with the queue pair that would go.
  */
 void riso_queue_drain(struct riso_flow *f)
 {
@@ -1054,11 +1064,11 @@ void riso_queue_drain(struct riso_flow *f)
 	uint32_t looks;
 
 	riso_lock(&m->lock);
-	for (looks = 0; looks < DRAIN_LOOKS && riso_queue_len(f); looks++) {
+	for (looks = 0; looks < DRAIN_LOOKS && is_due(f); looks++) {
 		if (looks)
 			riso_comp_reap_most(f->cq, UINT32_MAX);
 		urge(f);
-		if (!looks || !riso_queue_len(f))
+		if (!looks || !is_due(f))
 			continue;
 		riso_unlock(&m->lock);
 		usleep(DRAIN_US);

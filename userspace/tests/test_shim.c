@@ -128,6 +128,7 @@ static struct {
 	bool deadlock;
 	int calls;
 	bool no_barrier;	/* membarrier() is refused */
+	bool names_none;	/* of a chain that it refuses */
 	uint32_t given;		/* SENDs of the queue pair that was torn down last */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -195,7 +196,7 @@ static int fake_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	for (; wr; wr = wr->next) {
 		err = fake_post_one(qp, wr);
 		if (err) {
-			*bad_wr = wr;
+			*bad_wr = fake.names_none ? NULL : wr;
 			break;
 		}
 	}
@@ -1036,6 +1037,7 @@ static void reset_fake(void)
 	fake.max_qp_wr = 1024;
 	fake.max_cqe = 4096;
 	fake.no_resize = 0;
+	fake.names_none = false;
 	fake.next_qpn = 17;
 	fake.now = 1000ULL * MSEC;
 	memset(fake.kroom, 0, sizeof(fake.kroom));
@@ -3056,6 +3058,98 @@ static void sig_all_chain(void **state)
 	assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, wr, &bad), 0);
 	assert_int_equal(p->qp->doorbells, 1);
 	assert_int_equal(p->qp->posted, 43);
+	/* As rxe does whose device has gone */
+	fake.names_none = true;
+	p->qp->refuse = EIO;
+	assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, wr, &bad), EIO);
+	assert_ptr_equal(bad, &wr[0]);
+}
+
+/* A device whose send queue has hardly more entries than the program wants */
+static void setup_tight(struct prog *p)
+{
+	fake.max_qp_wr = DEPTH + 4;
+	setup_as(p, 0);
+	assert_int_equal(p->qp->depth, DEPTH + 4);
+}
+
+/* What went straight to the provider takes room there when the flow is held again. */
+static void direct_takes_room(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	setup_tight(p);
+	choose(p, RISO_CLASS_LATENCY);
+	for (i = 0; i < DEPTH / 2; i++)
+		assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, 0), 0);
+	choose(p, RISO_CLASS_BANDWIDTH);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 20, 15 * CHUNK, 0), 0);
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 21, 8, IBV_SEND_SIGNALED), 0);
+	pump(p, 21, 1);
+}
+
+/* Pieces that are out leave less room than the program knows of. */
+static void pieces_take_room(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	setup_tight(p);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 0, 12 * CHUNK, IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, 12 * cost(CHUNK));
+	drive(p);
+	assert_int_equal(p->qp->posted, 12);
+	choose(p, RISO_CLASS_LATENCY);
+	for (i = 1; i < DEPTH; i++)
+		assert_int_equal(post(p->qp, IBV_WR_SEND, i, 8, IBV_SEND_SIGNALED), 0);
+	pump(p, 0, DEPTH);
+	/* It goes straight again. */
+	assert_int_equal(post(p->qp, IBV_WR_SEND, 77, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->sq[p->qp->posted - 1].wr.wr_id, 77);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 77, IBV_WC_SUCCESS);
+}
+
+/* A flow that comes while a resize fails has entries for what nobody sees all the same. */
+static void comes_while_resized(void **state)
+{
+	struct prog *p = *state;
+	struct riso_cq *c;
+
+	ctx = riso_open_device(&fake.device);
+	p->cq = make_cq(2 * DEPTH);
+	c = riso_map_find(&riso_cqs, p->cq);
+	pthread_mutex_lock(&c->resize);
+	p->qp = make_qp(p, p->cq, 0);
+	pthread_mutex_unlock(&c->resize);
+	assert_true(c->spare >= RISO_SPARE);
+}
+
+/* Who sleeps is woken up although the queue pair that would do so is destroyed. */
+static void armed_and_destroyed(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other = make_qp(p, p->cq, 0);
+	uint32_t events;
+
+	arm(p);
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(post(other, IBV_WR_RDMA_WRITE, 2, 8 * CHUNK, 0), 0);
+	grant(RISO_USER_TX, cost(CHUNK));
+	expect_none(p);
+	assert_int_equal(p->qp->posted, 1);
+	fake_run(p->qp, UINT32_MAX);
+	help(p);
+	assert_int_equal(p->cq->head, p->cq->tail);
+	events = p->cq->events;
+	arm(p);
+	assert_int_equal(p->cq->events, events);
+	runs_on = other;
+	assert_int_equal(riso_destroy_qp(&other->ex.qp_base), 0);
+	runs_on = NULL;
+	assert_int_equal(p->cq->events, events + 1);
+	expect(p, 1, IBV_WC_SUCCESS);
 }
 
 /* A provider that makes powers of two is not made to double what was asked for. */
@@ -5547,6 +5641,10 @@ int main(int argc, char **argv)
 		TEST(class_by_poll),
 		TEST(class_by_helper),
 		cmocka_unit_test_setup_teardown(sig_all_chain, setup_sig_all, teardown),
+		TEST_EMPTY(direct_takes_room),
+		TEST_EMPTY(pieces_take_room),
+		TEST_EMPTY(comes_while_resized),
+		TEST(armed_and_destroyed),
 		TEST(cq_sizes),
 		TEST(latency_makes_room),
 		TEST(turns),
