@@ -149,12 +149,14 @@ struct riso_upage {
  * @dev: name of the RDMA device
  *
  * Once for each file. Grants are given only while a registered queue pair is in RTS.
- * Errors: EPROTONOSUPPORT for another version; ENODEV when the network namespace of
- * the caller has no such device; ENOENT when the process has no such queue pair;
+ * Errors: EPROTONOSUPPORT for another version; EINVAL for a name that does not end;
+ * ENODEV when the network namespace of the caller has no such device, or the process has
+ * closed a descriptor of the file; ENOENT when the process has no such queue pair;
  * EBUSY when the process has the device with another file, or the file has one;
  * EDQUOT when the container of the process, or outside of containers its user, has too
  * many processes on the device, or takes part anew too often; EUSERS when the device has
- * too many. After the last two, flow dumps give RISO_REASON_NO_PLACE for the queue pair.
+ * too many; ENOMEM. After EDQUOT and EUSERS, flow dumps give RISO_REASON_NO_PLACE for the
+ * queue pair.
  */
 struct riso_ioc_attach {
 	__u32 version;
@@ -211,8 +213,8 @@ struct riso_ioc_wait {
  * @dev: name of the RDMA device
  *
  * Needs no ATTACH. Flow dumps show @reason until the queue pair is registered; one that
- * was registered before is not any more. Errors:
- * ENODEV and ENOENT as for ATTACH; EINVAL for another reason.
+ * was registered before is not any more. Errors: EINVAL, ENODEV and ENOENT as for ATTACH;
+ * EINVAL also for another reason.
  */
 struct riso_ioc_report {
 	__u32 qpn;
