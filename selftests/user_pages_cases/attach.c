@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * These cases try what ATTACH and REGISTER refuse.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include <linux/rdma_isolate.h>
+#include <linux/rdma_isolate_user.h>
+#include "../share.h"
+#include "pages.h"
+
+bool pages_attaching(void)
+{
+	struct riso_ioc_wait w = { .timeout_us = 1 };
+	int fd = share_open_file(), other = share_open_file();
+	__u32 class = RISO_CLASS_BY_RULE;
+	struct share s = share_open_qp();
+	__u32 qpn = s.qp->qp_num;
+	bool ok;
+
+	ok = fd >= 0 && other >= 0 &&
+	     ioctl(fd, RISO_IOC_WAIT, &w) == -1 && errno == ENOTCONN &&
+	     share_register(fd, 1, &class) == ENOTCONN &&
+	     ioctl(fd, _IO(RISO_IOC_MAGIC, 9)) == -1 && errno == ENOTTY &&
+	     ioctl(fd, RISO_IOC_ATTACH, NULL) == -1 && errno == EFAULT &&
+	     share_attach(fd, pages_device, RISO_USER_VERSION + 1, qpn) == EPROTONOSUPPORT &&
+	     share_attach(fd, "no-such", RISO_USER_VERSION, qpn) == ENODEV &&
+	     share_attach(fd, "a-name-that-has-no-end-and-fills-all-of-the-sixty-four-bytes-of-it",
+			  RISO_USER_VERSION, qpn) == EINVAL &&
+	     share_attach(fd, pages_device, RISO_USER_VERSION, 1) == ENOENT &&
+	     share_attach(fd, pages_device, RISO_USER_VERSION, 0xfffffe) == ENOENT &&
+	     !share_attach(fd, pages_device, RISO_USER_VERSION, qpn) &&
+	     share_attach(fd, pages_device, RISO_USER_VERSION, qpn) == EBUSY &&
+	     share_attach(other, pages_device, RISO_USER_VERSION, qpn) == EBUSY;
+	close(fd);
+	ok = ok && !share_attach(other, pages_device, RISO_USER_VERSION, qpn);
+	close(other);
+	share_close_qp(&s);
+	return ok;
+}
+
+/* In another network namespace, which does not have the device */
+static int moves_away(struct share *unused)
+{
+	struct share s = share_open_qp();
+	int fd = share_open_file();
+
+	(void)unused;
+	if (unshare(CLONE_NEWNET))
+		return 1;
+	return share_attach(fd, pages_device, RISO_USER_VERSION, s.qp->qp_num) != ENODEV ||
+	       pages_report(fd, pages_device, s.qp->qp_num, RISO_REASON_MEMORY) != ENODEV;
+}
+
+bool pages_moving_away(void)
+{
+	pid_t pid;
+
+	return !pages_in_child(moves_away, NULL, &pid);
+}
+
+bool pages_registering(void)
+{
+	__u32 class = RISO_CLASS_BY_RULE, again = class, other = class;
+	__u32 wish = RISO_CLASS_LATENCY, wrong = 3;
+	struct share s = share_join();
+	__u32 qpn = s.qp->qp_num;
+	bool ok;
+
+	ok = !share_register(s.fd, qpn, &class) && class == RISO_CLASS_BANDWIDTH &&
+	     !share_register(s.fd, qpn, &again) && again == class &&
+	     share_register(s.fd, qpn, &wish) == EPERM &&
+	     share_register(s.fd, qpn, &wrong) == EINVAL &&
+	     share_register(s.fd, 1, &other) == ENOENT &&
+	     share_register(s.fd, 0xfffffe, &other) == ENOENT;
+	/* Without a queue pair there are no grants, ... */
+	ibv_destroy_qp(s.qp);
+	ok = ok && share_register(s.fd, qpn, &other) == ENOENT;
+	s.u->dir[0].want = 4096;
+	ok = ok && !share_wait(&s, 100000) && !s.k->dir[0].seq;
+	/* ... nor with one that cannot send yet. */
+	share_make_qp(&s);
+	ok = ok && !share_register(s.fd, s.qp->qp_num, &other) && !share_wait(&s, 100000) &&
+	     !s.k->dir[0].seq;
+	share_connect_qp(&s);
+	while (ok && !s.k->dir[0].seq)
+		ok = !share_wait(&s, 100000);
+	share_leave(&s);
+	return ok;
+}
