@@ -19,13 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shim_stress.h"
+#include "shim_mix/mix.h"
 
 enum { ALARM_US = 100000, MANY = 16 };
 
 static const char *program;
 
-static const struct shape many[] = {
+static const struct mix_shape many[] = {
 	{ .depth = 4, .bits = 18, .list = 1, .thread = 0, .from = 0 },
 	{ .depth = 16, .bits = 16, .list = 8, .thread = 0, .from = 1, .builders = true },
 	{ .depth = 64, .bits = 14, .list = 8, .thread = 1, .from = 1 },
@@ -37,76 +37,76 @@ static const struct shape many[] = {
 	{ .depth = 1, .bits = 18, .list = 1, .thread = 3, .from = 0, .builders = true },
 };
 
-static const struct shape few[] = {
+static const struct mix_shape few[] = {
 	{ .depth = 16, .bits = 13, .list = 4, .thread = 0, .from = 0 },
 	{ .depth = 4, .bits = 16, .list = 4, .thread = 1, .from = 1, .builders = true },
 };
 
-static const struct shape large[] = {
+static const struct mix_shape large[] = {
 	{ .depth = MANY, .bits = 18, .list = 8, .from = 0 },
 	{ .depth = MANY, .bits = 18, .list = 8, .from = 1, .builders = true },
 };
 
 static void wait_ns(__u64 ns)
 {
-	__u64 end = now_ns() + ns;
+	__u64 end = mix_now_ns() + ns;
 	__u64 now;
 
-	while ((now = now_ns()) < end)
+	while ((now = mix_now_ns()) < end)
 		usleep((end - now) / 1000 + 1);
 }
 
 /* Random work requests for some time. */
-static __u64 traffic(__u64 seed, const struct shape *shape, unsigned int num,
+static __u64 traffic(__u64 seed, const struct mix_shape *shape, unsigned int num,
 		     __u64 ns)
 {
-	struct world w;
+	struct mix_world w;
 
-	world_open(&w, seed, shape, num, false);
-	world_start(&w);
+	mix_world_open(&w, seed, shape, num, false);
+	mix_world_start(&w);
 	wait_ns(ns);
-	world_end(&w);
-	world_close(&w);
+	mix_world_end(&w);
+	mix_world_close(&w);
 	return w.bytes;
 }
 
 /* --- error --- */
 
-static void post(struct world *w, unsigned int num)
+static void post(struct mix_world *w, unsigned int num)
 {
 	unsigned int i, n;
 
 	for (i = 0; i < w->num_pairs; i++)
-		for (n = MAX_LIST; n <= num; n += MAX_LIST)
-			pair_post(&w->pair[i], MAX_LIST, n == num);
+		for (n = MIX_MAX_LIST; n <= num; n += MIX_MAX_LIST)
+			mix_pair_post(&w->pair[i], MIX_MAX_LIST, n == num);
 }
 
-static void poll_some(struct world *w)
+static void poll_some(struct mix_world *w)
 {
 	unsigned int n = 0;
 
 	while (n < 3)
-		n += poll_all(w);
+		n += mix_poll_all(w);
 }
 
-static void poll_rest(struct world *w)
+static void poll_rest(struct mix_world *w)
 {
 	unsigned int i;
 
 	for (i = 0; i < w->num_pairs; i++)
 		while (w->pair[i].retired != w->pair[i].posted)
-			if (!poll_all(w))
+			if (!mix_poll_all(w))
 				usleep(100);
-	must_be_empty(w);
+	mix_must_be_empty(w);
 }
 
-static void works(struct world *w)
+static void works(struct mix_world *w)
 {
-	post(w, MAX_LIST);
+	post(w, MIX_MAX_LIST);
 	poll_rest(w);
 }
 
-static void may_fail(struct world *w)
+static void may_fail(struct mix_world *w)
 {
 	unsigned int i;
 
@@ -115,20 +115,20 @@ static void may_fail(struct world *w)
 }
 
 /* After errors: from RESET on, the queue pairs are as new ones. */
-static void works_again(struct world *w, const char *what)
+static void works_again(struct mix_world *w, const char *what)
 {
 	unsigned int i;
 
 	for (i = 0; i < w->num_pairs; i++) {
 		printf("# %s: %u of %llu failed\n", what, w->pair[i].failed,
 		       w->pair[i].posted);
-		pair_reset(&w->pair[i]);
-		pair_connect(&w->pair[i]);
+		mix_pair_reset(&w->pair[i]);
+		mix_pair_connect(&w->pair[i]);
 	}
 	works(w);
 }
 
-static void to_error(struct world *w)
+static void to_error(struct mix_world *w)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	unsigned int i;
@@ -138,28 +138,28 @@ static void to_error(struct world *w)
 	may_fail(w);
 	for (i = 0; i < w->num_pairs; i++)
 		if (ibv_modify_qp(w->pair[i].a, &attr, IBV_QP_STATE))
-			fail("to state ERR: %s", strerror(errno));
+			mix_fail("to state ERR: %s", strerror(errno));
 	poll_rest(w);
 	works_again(w, "to state ERR");
 }
 
-static void bad_key(struct world *w)
+static void bad_key(struct mix_world *w)
 {
 	unsigned int i;
 
 	may_fail(w);
 	for (i = 0; i < w->num_pairs; i++)
 		w->pair[i].bad_seq = w->pair[i].posted + 5 +
-				     draw_from(&w->seed) % (MANY - 6);
+				     mix_draw_from(&w->seed) % (MANY - 6);
 	post(w, MANY);
 	poll_rest(w);
 	for (i = 0; i < w->num_pairs; i++)
 		if (!w->pair[i].failed)
-			fail("nothing has failed");
+			mix_fail("nothing has failed");
 	works_again(w, "bad key or address");
 }
 
-static void to_reset(struct world *w)
+static void to_reset(struct mix_world *w)
 {
 	post(w, MANY);
 	poll_some(w);
@@ -167,7 +167,7 @@ static void to_reset(struct world *w)
 }
 
 /* What completed before may be there still, nothing else. */
-static void destroy(struct world *w)
+static void destroy(struct mix_world *w)
 {
 	unsigned int i;
 
@@ -175,29 +175,29 @@ static void destroy(struct world *w)
 	poll_some(w);
 	may_fail(w);
 	for (i = 0; i < w->num_pairs; i++)
-		pair_destroy(&w->pair[i]);
-	while (poll_all(w))
+		mix_pair_destroy(&w->pair[i]);
+	while (mix_poll_all(w))
 		;
 	for (i = 0; i < w->num_pairs; i++)
-		pair_create(&w->pair[i]);
+		mix_pair_create(&w->pair[i]);
 	works_again(w, "destroyed");
 }
 
 /* Also who destroys nothing may close the device. */
-static void close_all(struct world *w)
+static void close_all(struct mix_world *w)
 {
 	post(w, MANY);
 	poll_some(w);
 	if (ibv_close_device(w->end[0].ctx) || ibv_close_device(w->end[1].ctx))
-		fail("close: %s", strerror(errno));
+		mix_fail("close: %s", strerror(errno));
 }
 
 static int error_mode(__u64 seed)
 {
-	struct world w;
+	struct mix_world w;
 	int i;
 
-	world_open(&w, seed, large, ARRAY_SIZE(large), true);
+	mix_world_open(&w, seed, large, ARRAY_SIZE(large), true);
 	works(&w);
 	for (i = 0; i < 2; i++) {
 		to_error(&w);
@@ -205,9 +205,9 @@ static int error_mode(__u64 seed)
 		to_reset(&w);
 		destroy(&w);
 	}
-	world_close(&w);
+	mix_world_close(&w);
 
-	world_open(&w, seed + 1, large, ARRAY_SIZE(large), true);
+	mix_world_open(&w, seed + 1, large, ARRAY_SIZE(large), true);
 	close_all(&w);
 	traffic(seed, few, ARRAY_SIZE(few), 100000000);
 	return 0;
@@ -219,28 +219,28 @@ static void be_another(__u64 seed)
 {
 	char text[24];
 
-	watch(0);
+	mix_watch(0);
 	snprintf(text, sizeof(text), "%llu", seed);
 	execl(program, program, "mix", text, "0.3", NULL);
-	fail("exec: %s", strerror(errno));
+	mix_fail("exec: %s", strerror(errno));
 }
 
 /* Of a process that has work requests out. */
 static void child(int kind, __u64 seed)
 {
-	struct world w;
+	struct mix_world w;
 
 	if (kind == 0)
 		_exit(0);
 	if (kind == 1)
 		be_another(seed);
-	watch(ALARM_US);
+	mix_watch(ALARM_US);
 	if (kind == 2) {
 		traffic(seed, few, ARRAY_SIZE(few), 300000000);
 		exit(0);
 	}
-	world_open(&w, seed, few, ARRAY_SIZE(few), false);
-	world_start(&w);
+	mix_world_open(&w, seed, few, ARRAY_SIZE(few), false);
+	mix_world_start(&w);
 	wait_ns(100000000 + seed % 100000000);
 	be_another(seed);
 }
@@ -251,7 +251,7 @@ static int wait_child(pid_t pid)
 
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			fail("wait: %s", strerror(errno));
+			mix_fail("wait: %s", strerror(errno));
 	return status;
 }
 
@@ -264,29 +264,29 @@ static pid_t start(void (*fn)(int kind, __u64 seed), int kind, __u64 seed)
 	if (!pid)
 		fn(kind, seed);
 	if (pid < 0)
-		fail("fork: %s", strerror(errno));
+		mix_fail("fork: %s", strerror(errno));
 	return pid;
 }
 
 /* Meanwhile signals keep coming. */
 static int fork_mode(__u64 seed, __u64 ns)
 {
-	__u64 end = now_ns() + ns;
+	__u64 end = mix_now_ns() + ns;
 	int kind, status, n = 0;
-	struct world w;
+	struct mix_world w;
 
-	watch(5000);
-	world_open(&w, seed, few, ARRAY_SIZE(few), false);
-	world_start(&w);
+	mix_watch(5000);
+	mix_world_open(&w, seed, few, ARRAY_SIZE(few), false);
+	mix_world_start(&w);
 	do {
 		for (kind = 0; kind < 4; kind++, n++) {
 			status = wait_child(start(child, kind, seed + n));
 			if (status)
-				fail("child %d ends with %x", kind, status);
+				mix_fail("child %d ends with %x", kind, status);
 		}
-	} while (now_ns() < end);
-	world_end(&w);
-	world_close(&w);
+	} while (mix_now_ns() < end);
+	mix_world_end(&w);
+	mix_world_close(&w);
 	printf("# %d children\n", n);
 	return 0;
 }
@@ -295,7 +295,7 @@ static int fork_mode(__u64 seed, __u64 ns)
 
 static void live(int once, __u64 seed)
 {
-	watch(ALARM_US);
+	mix_watch(ALARM_US);
 	do
 		traffic(seed++, few, ARRAY_SIZE(few), 50000000);
 	while (!once);
@@ -309,23 +309,23 @@ static int kill_mode(__u64 seed, unsigned int times)
 	pid_t pid[8];
 	int status;
 
-	watch(0);
-	began = now_ns();
+	mix_watch(0);
+	began = mix_now_ns();
 	status = wait_child(start(live, 1, seed));
-	life = now_ns() - began;
+	life = mix_now_ns() - began;
 	if (status)
-		fail("a life ends with %x", status);
+		mix_fail("a life ends with %x", status);
 	printf("# a life has %llu ms\n", life / 1000000);
 	for (i = 0; i < times; i += n) {
 		n = times - i < ARRAY_SIZE(pid) ? times - i : ARRAY_SIZE(pid);
 		for (k = 0; k < n; k++)
 			pid[k] = start(live, 0, seed + i + k);
 		for (k = 0; k < n; k++) {
-			wait_ns(draw_from(&rng) % (life / 5));
+			wait_ns(mix_draw_from(&rng) % (life / 5));
 			kill(pid[k], SIGKILL);
 			status = wait_child(pid[k]);
 			if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-				fail("a life ends with %x", status);
+				mix_fail("a life ends with %x", status);
 		}
 	}
 	printf("# %u killed\n", i);
@@ -342,7 +342,7 @@ int main(int argc, char **argv)
 		errx(2, "usage: shim_stress mix|error|fork|kill SEED [NUMBER]");
 	seed = strtoull(argv[2], NULL, 0);
 	num = argc > 3 ? strtod(argv[3], NULL) : 1;
-	watch(ALARM_US);
+	mix_watch(ALARM_US);
 	if (!strcmp(argv[1], "mix"))
 		printf("# seed %llu: %llu KB\n", seed,
 		       traffic(seed, many, ARRAY_SIZE(many), num * 1e9) / 1024);
