@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * These cases try serve.c, the end of the reference flow that is measured with.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fake_cm.h"
+#include "serve.h"
+
+enum { PLACES = 256 };
+
+static struct rdma_cm_id *listener;
+
+/* A new id has the context of the listener, whose event it is. */
+static void hears(struct rdma_cm_id *to, enum rdma_cm_event_type type,
+		  struct rdma_cm_id *id, bool heard)
+{
+	struct cm_event e = { .type = type, .id = id, .heard = heard };
+	struct cm_user *user = to->context;
+
+	user->event(user, &e);
+}
+
+static void listen_on(void)
+{
+	union conf_addr any = { .sa.sa_family = AF_INET6 };
+
+	assert_int_equal(serve_open(&any), 0);
+	assert_true(fake.listening);
+	listener = fake.last_id;
+}
+
+static struct rdma_cm_id *comes(bool heard)
+{
+	struct rdma_cm_id *id = cm_id(listener->context);
+
+	hears(listener, RDMA_CM_EVENT_CONNECT_REQUEST, id, heard);
+	return id;
+}
+
+static void leaves(struct rdma_cm_id *id)
+{
+	hears(id, RDMA_CM_EVENT_DISCONNECTED, id, false);
+}
+
+static void refuses(void **state)
+{
+	struct rdma_cm_id *guest;
+	int i;
+
+	(void)state;
+	listen_on();
+	for (i = 0; i < 3; i++)
+		comes(false);
+	assert_int_equal(fake.rejected, 3);
+	assert_int_equal(fake.logged, 1);
+	assert_string_equal(fake.log, "a connection is refused: not an agent");
+	assert_int_equal(fake.ids, 1);
+
+	/* What is between makes it news. */
+	guest = comes(true);
+	assert_int_equal(fake.rejected, 3);
+	assert_int_equal(fake.mrs, 1);
+	comes(false);
+	assert_int_equal(fake.logged, 2);
+	leaves(guest);
+	assert_int_equal(fake.mrs, 0);
+	serve_close();
+}
+
+/* Whoever is there answers; who does not has lost its place ten seconds later. */
+static void the_silent_lose_their_places(void **state)
+{
+	int i;
+
+	(void)state;
+	listen_on();
+	for (i = 0; i < PLACES; i++)
+		comes(true);
+	assert_int_equal(fake.qps, PLACES);
+	assert_int_equal(fake.mrs, 1);
+	assert_int_equal(fake.rejected, 0);
+
+	comes(true);
+	assert_int_equal(fake.rejected, 1);
+	assert_string_equal(fake.log, "a connection is refused: too many connections");
+	assert_int_equal(fake.asked, PLACES);
+
+	/* One has answered, and is asked again; one cannot be reached. */
+	fake_run_until(5 * SEC);
+	fake.done = true;
+	comes(true);
+	assert_int_equal(fake.asked, PLACES + 1);
+	fake.done = true;
+	fake.status = IBV_WC_RETRY_EXC_ERR;
+	comes(true);
+	assert_int_equal(fake.qps, PLACES - 1);
+	comes(true);
+	assert_int_equal(fake.qps, PLACES);
+	assert_int_equal(fake.rejected, 3);
+
+	/* At ten seconds to the nanosecond there is time. */
+	fake_run_until(10 * SEC);
+	comes(true);
+	assert_int_equal(fake.qps, PLACES);
+	fake_run_until(10 * SEC + 1);
+	comes(true);
+	assert_int_equal(fake.rejected, 5);
+	assert_in_range(fake.qps, 1, 3);
+	comes(true);
+	assert_int_equal(fake.rejected, 5);
+	serve_close();
+}
+
+/* Tried each second, until it is back */
+static void the_device_goes(void **state)
+{
+	struct rdma_cm_id *guest;
+
+	(void)state;
+	listen_on();
+	guest = comes(true);
+	fake.listening = false;
+	fake.no_address = true;
+	hears(listener, RDMA_CM_EVENT_DEVICE_REMOVAL, listener, false);
+	hears(guest, RDMA_CM_EVENT_DEVICE_REMOVAL, guest, false);
+	assert_int_equal(fake.ids, 0);
+	assert_string_equal(fake.log, "the device that is listened at has gone");
+
+	fake_run_until(30 * SEC);
+	assert_int_equal(fake.ids, 0);
+	assert_int_equal(fake.logged, 1);
+	fake.no_address = false;
+	fake_run_until(31 * SEC - 1);
+	assert_false(fake.listening);
+	fake_run_until(31 * SEC);
+	assert_true(fake.listening);
+	assert_string_equal(fake.log, "it is back, and listened at");
+	listener = fake.last_id;
+	comes(true);
+	assert_int_equal(fake.rejected, 0);
+	assert_int_equal(fake.qps, 1);
+	serve_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(refuses, fake_set_up,
+						fake_nothing_is_left),
+		cmocka_unit_test_setup_teardown(the_silent_lose_their_places, fake_set_up,
+						fake_nothing_is_left),
+		cmocka_unit_test_setup_teardown(the_device_goes, fake_set_up,
+						fake_nothing_is_left),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("agent_serve", tests, NULL, NULL);
+}
