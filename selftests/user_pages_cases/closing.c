@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -167,6 +168,24 @@ bool pages_closing(void)
 	share_leave(&s);
 	free(r);
 	return ok && other && own && !failed;
+}
+
+/* Nobody would dismiss a process that attaches a file which it has closed. */
+bool pages_closing_before(void)
+{
+	struct share s = share_open_qp();
+	int error;
+
+	share_connect_qp(&s);
+	s.fd = share_open_file();
+	close(dup(s.fd));
+	error = share_attach(s.fd, pages_device, RISO_USER_VERSION, s.qp->qp_num);
+	close(s.fd);
+	/* By another file it may. */
+	share_take_part(&s);
+	share_leave(&s);
+	ksft_print_msg("by the closed one %s\n", strerror(error));
+	return error == ENODEV;
 }
 
 /* Its process may close it again and again: others wait for that once. */

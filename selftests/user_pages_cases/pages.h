@@ -69,12 +69,14 @@ bool pages_passing(void);
 
 /* closing.c */
 bool pages_closing(void);
+bool pages_closing_before(void);
 bool pages_closing_on(void);
 
 /* places.c */
 bool pages_many_places(void);
 bool pages_many_places_of_container(void);
 bool pages_many_places_of_root(void);
+bool pages_many_places_of_leaver(void);
 bool pages_many_places_of_namespace(void);
 
 /* limits.c */

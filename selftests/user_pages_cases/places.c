@@ -133,6 +133,44 @@ bool pages_many_places_of_root(void)
 	return !pages_in_container(fill_as_root);
 }
 
+static int has_no_place(struct share *unused)
+{
+	struct share s = share_open_qp();
+	int error;
+
+	(void)unused;
+	error = share_attach(share_open_file(), pages_device, RISO_USER_VERSION,
+			     s.qp->qp_num);
+	ksft_print_msg("in a PID namespace of its own %s\n", strerror(error));
+	return error != EDQUOT;
+}
+
+static int leave_container(struct share *unused)
+{
+	pid_t pid;
+
+	return setuid(65500) || unshare(CLONE_NEWUSER | CLONE_NEWPID) ||
+	       pages_in_child(has_no_place, unused, &pid);
+}
+
+static int fill_and_leave(struct share *unused)
+{
+	static pid_t pid[512];
+	int n, error, left;
+	pid_t child;
+
+	n = take_places(65500, 1, pid, ARRAY_SIZE(pid), &error);
+	left = pages_in_child(leave_container, unused, &child);
+	give_back(pid, n);
+	return error != EDQUOT || left;
+}
+
+/* ... nor does a container end where one of its processes makes namespaces, ... */
+bool pages_many_places_of_leaver(void)
+{
+	return !pages_in_container(fill_and_leave);
+}
+
 /* Say that it is in a user namespace of its own, and wait for its users. */
 static int make_user_namespace(int to, int from)
 {
