@@ -59,7 +59,6 @@
 #define RT_MAX_BATCH	16
 #define RT_LOG_SIZE	4096
 #define RT_INLINE	200
-#define RT_BIG		SZ_1M
 
 /* SENDs that a queue pair may have waiting when it ends */
 #define RT_ENDING	40
