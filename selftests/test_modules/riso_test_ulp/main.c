@@ -38,7 +38,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
-#include "riso_test_layer.h"
+#include "../riso_test_layer.h"
 
 #define RT_LAT_NAME	"riso_test_lat"
 
