@@ -5,13 +5,15 @@
  *
  * It needs riso_test_layer under the module that is tested. The case runs in process
  * context under main.c's case_lock. cm_handle_event() runs in the work queue of the
- * connection manager. &ulp_cm.done hands its result over to the case.
+ * connection manager. &ulp_cm.done hands its result over to the case, and &ulp_cm.lock
+ * covers the peer and the round, so that a round ends after its request was accepted.
  */
 
 #include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/in.h>
 #include <linux/jiffies.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
@@ -34,9 +36,13 @@ struct ulp_cm {
 	struct rdma_cm_id *id;
 	struct rdma_cm_id *peer;
 	struct completion done;
+	struct mutex lock;	/* see above */
 	int status;
 	u32 round;
 };
+
+/* No request is of this round. */
+#define ULP_CM_CLOSED	U32_MAX
 
 /* A request that was sent twice may come once more, in a later round. */
 static bool cm_expects(const struct ulp_cm *cm, const struct rdma_conn_param *param)
@@ -67,12 +73,15 @@ static int cm_accept(struct ulp_cm *cm, struct rdma_cm_id *id, struct ib_cq *cq)
 static int cm_handle_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct ulp_cm *cm = id->context;
+	int err = -ESTALE;
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		if (!cm_expects(cm, &event->param.conn))
-			return -ESTALE;
-		return cm_accept(cm, id, cm->ctx->qb[0].scq->cq);
+		mutex_lock(&cm->lock);
+		if (cm_expects(cm, &event->param.conn))
+			err = cm_accept(cm, id, cm->ctx->qb[0].scq->cq);
+		mutex_unlock(&cm->lock);
+		return err;
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		break;
@@ -124,7 +133,6 @@ static int cm_connect(struct ulp_cm *cm)
 	ulp_init_ending(&attr, cm->cq);
 	init_completion(&cm->done);
 	cm->status = 0;
-	cm->peer = NULL;
 	cm->id = rdma_create_id(&init_net, cm_handle_event, cm, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(cm->id))
 		return PTR_ERR(cm->id);
@@ -142,6 +150,10 @@ static void cm_close(struct ulp_cm *cm)
 	if (cm->id->qp)
 		rdma_destroy_qp(cm->id);
 	rdma_destroy_id(cm->id);
+	/* The reply is out before the one who accepts has done. */
+	mutex_lock(&cm->lock);
+	cm->round = ULP_CM_CLOSED;
+	mutex_unlock(&cm->lock);
 	if (!cm->peer)
 		return;
 	rdma_destroy_qp(cm->peer);
@@ -177,7 +189,10 @@ static int end_one(struct ulp_ctx *ctx, struct ulp_cm *cm, u32 round, bool *held
 	struct ulp_qp qp = {};
 	int err;
 
+	mutex_lock(&cm->lock);
 	cm->round = round;
+	cm->peer = NULL;
+	mutex_unlock(&cm->lock);
 	err = way == 2 ? cm_connect(cm) : ulp_open_ending(ctx, &qp, cm->cq);
 	if (err && way == 2)
 		cm_close(cm);
@@ -214,6 +229,7 @@ int ulp_case_end(struct ulp_ctx *ctx)
 	bool held;
 	int err;
 
+	mutex_init(&cm.lock);
 	ctx->verify = ULP_VERIFY_NONE;
 	err = ulp_connect(ctx);
 	if (err || !ulp_layer_read(ctx, &seen))
