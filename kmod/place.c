@@ -6,8 +6,9 @@
  * that nobody is many:
  * - Processes of a container are those in one PID namespace right below the initial one, or,
  *   if they are in the initial one, in one cgroup namespace, that the administrator of the
- *   host made. They can leave neither, whatever namespaces and control groups they make.
- *   They count for the container alone: its users have numbers like those of the host.
+ *   host made. They leave the former by no namespace that they make, and the latter by a
+ *   user namespace with a cgroup namespace alone. They count for the container alone: its
+ *   users have numbers like those of the host.
  * - The users of a user namespace that another user made are that one user, who may have
  *   many numbers there; so are PID namespaces in it no containers.
  * - All others belong to their user.
@@ -118,8 +119,11 @@ static u32 find_container(void)
 		return riso_cgroup_ns();
 	while (ns->parent != &init_pid_ns)
 		ns = ns->parent;
-	/* A process of a container may have made it. */
-	return is_of_host(ns->user_ns) ? ns->ns.inum : riso_cgroup_ns();
+	/* A process of a container may have made it, with a user namespace. */
+	if (!is_of_host(ns->user_ns) ||
+	    (ns->user_ns != &init_user_ns && riso_cgroup_ns()))
+		return riso_cgroup_ns();
+	return ns->ns.inum;
 }
 
 /**
