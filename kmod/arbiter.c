@@ -125,7 +125,10 @@ enum {
 	 * many grants, and sees as many processes that want none any more.
 	 */
 	RISO_RUN_BATCHES = 16,
-	/* How often it lets others have the lock, and sees as many such processes again. */
+	/*
+	 * How often it lets others have the lock, and sees as many such processes again, if
+	 * interrupts may come meanwhile. Else the timer goes on at once.
+	 */
 	RISO_RUN_ROUNDS = 16,
 };
 
@@ -1276,8 +1279,11 @@ static void arm(struct riso_dev *rd, u64 now)
 	rd->want_ns = U64_MAX;
 	if ((!rd->held && !rd->asking && list_empty(&rd->quiet)) || !rd->running)
 		return;
-	/* Events of the provider drive it then, and the timer is the backstop. */
-	if (!rd->fine)
+	/*
+	 * Events of the provider drive it then, and the timer is the backstop. But it is at
+	 * once that those in line go on who are behind others who want nothing any more.
+	 */
+	if (!rd->fine && rd->drops)
 		when = max(when, now + RISO_TICK_NS / 2);
 	/* The next post takes completions along, if it is soon. */
 	if (when == U64_MAX ||
@@ -1340,7 +1346,7 @@ static bool pick_behind(struct riso_dev *rd, struct turn *t, u64 *now, int *roun
 void riso_arb_run(struct riso_dev *rd)
 {
 	int batches = RISO_RUN_BATCHES;
-	int rounds = RISO_RUN_ROUNDS;
+	int rounds = irqs_disabled() ? 0 : RISO_RUN_ROUNDS;
 	unsigned long flags;
 	struct turn t;
 	u64 now;
@@ -1708,6 +1714,7 @@ static void average(struct riso_dev *rd)
 	u64 period = now - rd->averaged_ns;
 	struct riso_group *g;
 	unsigned long id;
+	u32 held = 0;
 
 	if (period < RISO_AVERAGE_NS)
 		return;
@@ -1718,6 +1725,7 @@ static void average(struct riso_dev *rd)
 		sync_waits(rd, g, now);
 		riso_pressure_average(&g->pressure, period, now);
 		spin_unlock_irq(&rd->lock);
+		riso_dev_pass(rd, &held, 1);
 	}
 	riso_dev_unlock(rd);
 }

@@ -365,6 +365,35 @@ static inline void riso_dev_unlock(struct riso_dev *rd)
 	mutex_unlock(&rd->mutex);
 }
 
+/*
+ * A walk with the mutex lets others have it after so much: looking at a flow or a group is
+ * 1, bringing a flow up to date RISO_WALK_UPDATE. With few rules it is some 100 us.
+ */
+enum {
+	RISO_WALK_HOLD = 256,
+	RISO_WALK_UPDATE = 8,
+};
+
+/**
+ * riso_dev_pass - let others have the registry between two steps of a walk by index
+ * @rd: the device
+ * @held: what this hold of the mutex has cost so far
+ * @cost: of the last step
+ *
+ * Context: &riso_dev.mutex, may sleep.
+ */
+static inline void riso_dev_pass(struct riso_dev *rd, u32 *held, u32 cost)
+{
+	lockdep_assert_held(&rd->mutex);
+	*held += cost;
+	if (*held < RISO_WALK_HOLD)
+		return;
+	*held = 0;
+	riso_dev_unlock(rd);
+	cond_resched();
+	riso_dev_lock(rd);
+}
+
 int riso_dev_init(void);
 void riso_dev_exit(void);
 

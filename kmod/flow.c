@@ -52,28 +52,9 @@ enum {
 	RISO_NEWS_VISITS = 32,
 	/* Flows or groups that a reader looks at before others may run. */
 	RISO_VISITS = 32,
-	/*
-	 * A walk with the mutex lets others have it after so much: looking at a flow or a
-	 * group is 1, bringing a flow up to date RISO_WALK_UPDATE. It is some 100 us.
-	 */
-	RISO_WALK_HOLD = 256,
-	RISO_WALK_UPDATE = 8,
 };
 
 static atomic64_t memory_used;
-
-/* Between two steps of a walk by index; @held is what this hold has cost. Mutex held. */
-static void pass_mutex(struct riso_dev *rd, u32 *held, u32 cost)
-{
-	lockdep_assert_held(&rd->mutex);
-	*held += cost;
-	if (*held < RISO_WALK_HOLD)
-		return;
-	*held = 0;
-	riso_dev_unlock(rd);
-	cond_resched();
-	riso_dev_lock(rd);
-}
 
 static bool listed(const char *ulp)
 {
@@ -172,28 +153,30 @@ static void put_tenant(struct riso_tenant *t)
  * riso_flow_share_all - whom groups share with may have changed
  * @rd: the device
  *
- * A group for which there is no memory stays where it is.
+ * A group for which there is no memory stays where it is. Others have the mutex meanwhile:
+ * a group that comes then has the new ones.
  *
- * Context: &riso_dev.mutex.
+ * Context: &riso_dev.mutex, may sleep.
  */
 void riso_flow_share_all(struct riso_dev *rd)
 {
 	struct riso_tenant *t, *old;
 	struct riso_group *g;
 	unsigned long id;
+	u32 held = 0;
 
 	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->groups, id, g) {
 		t = get_tenant(rd, g);
-		if (!t)
-			continue;
 		old = g->tenant;
-		if (t != old) {
+		if (t && t != old) {
 			spin_lock_irq(&rd->lock);
 			riso_arb_enter_tenant(rd, g, t);
 			spin_unlock_irq(&rd->lock);
 		}
-		put_tenant(old);
+		if (t)
+			put_tenant(old);
+		riso_dev_pass(rd, &held, 1);
 	}
 }
 
@@ -703,7 +686,7 @@ void riso_flow_update_all(struct riso_dev *rd)
 	riso_dev_lock(rd);
 	xa_for_each(&rd->qpns, qpn, f) {
 		update(f);
-		pass_mutex(rd, &held, RISO_WALK_UPDATE);
+		riso_dev_pass(rd, &held, RISO_WALK_UPDATE);
 	}
 	riso_dev_unlock(rd);
 }
@@ -1046,7 +1029,7 @@ void riso_flow_check_all(struct riso_dev *rd)
 	}
 	xa_for_each(&rd->groups, id, g) {
 		tell_faults(rd, g);
-		pass_mutex(rd, &held, 1);
+		riso_dev_pass(rd, &held, 1);
 	}
 	riso_dev_unlock(rd);
 }
@@ -1195,7 +1178,7 @@ void riso_flow_dismiss(struct riso_user *u)
 			f->wishes = false;
 			update(f);
 		}
-		pass_mutex(rd, &held, own ? RISO_WALK_UPDATE : 1);
+		riso_dev_pass(rd, &held, own ? RISO_WALK_UPDATE : 1);
 	}
 	/* Until here the process cannot take part anew, with the same flows. */
 	riso_place_give_back(&rd->places, &u->owner);
