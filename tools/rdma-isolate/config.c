@@ -757,15 +757,19 @@ static int lock(void)
 {
 	int fd = open(APPLY_LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	if (fd >= 0 && !flock(fd, LOCK_EX))
+	if (fd < 0 || !flock(fd, LOCK_EX))
 		return fd;
+	close(fd);
+	return -1;
+}
+
+static int lock_error(void)
+{
 	if (errno == EACCES)
 		error("only root may apply settings");
 	else
 		error("%s: %s", APPLY_LOCK, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	return CMD_REFUSED;
 }
 
 int config_sync(const char *file)
@@ -778,8 +782,9 @@ int config_sync(const char *file)
 	if (status == CMD_DONE && check_devs(&then.devs))
 		status = CMD_USAGE;
 	if (status == CMD_DONE) {
+		/* One with the capability alone cannot have it. */
 		locked = lock();
-		status = locked < 0 ? CMD_REFUSED : config_read(&now);
+		status = locked < 0 && errno != EACCES ? lock_error() : config_read(&now);
 		if (status == CMD_DONE)
 			status = apply_or_restore(&now, &then, true, &refused);
 		if (locked >= 0)
@@ -854,7 +859,7 @@ int config_apply(const char *dir, const char *dev)
 	status = config_read_dir(dir, &then);
 	if (then.devs.n || then.rules.n) {
 		locked = lock();
-		applied = locked < 0 ? CMD_REFUSED : apply_files(&then, dev);
+		applied = locked < 0 ? lock_error() : apply_files(&then, dev);
 		if (locked >= 0)
 			close(locked);
 	}
