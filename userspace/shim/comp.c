@@ -118,8 +118,10 @@ static void retire_to(struct riso_slots *s, struct riso_slot *slot, bool failed)
 		return;
 	s->flow->sq.silent = 0;
 	s->flow->sq.quiet = 0;
+	/* The CQ stays active until this completion is with the program. */
+	if (riso_queue_passes(s->flow))
+		__atomic_store_n(&s->flow->pass, true, __ATOMIC_RELEASE);
 	if (s->flow->pass && !s->flow->joins)
-		/* The CQ stays active until this completion is with the program. */
 		count_tag(s->flow, false);
 }
 
@@ -450,6 +452,20 @@ static void take(struct riso_cq *c, uint32_t max)
 		riso_cqex_fill(c, max);
 	else
 		reap(c, max);
+}
+
+/**
+ * riso_comp_may_reap - could somebody poll a CQ on behalf of the program?
+ * @c: the CQ
+ *
+ * Return: false while the program polls it.
+ */
+bool riso_comp_may_reap(struct riso_cq *c)
+{
+	if (!riso_cqex_try(c))
+		return false;
+	riso_cqex_leave(c);
+	return true;
 }
 
 /**

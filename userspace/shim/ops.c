@@ -81,6 +81,7 @@ static int post_all_signaled(struct riso_flow *f, struct ibv_send_wr *wr,
 			copy[n].send_flags |= IBV_SEND_SIGNALED;
 		}
 		copy[n - 1].next = NULL;
+		bad = NULL;
 		err = f->ctx->ops.post_send(f->qp, copy, &bad);
 		if (err) {
 			/* One that names none, as rxe may, has taken none. */
@@ -1053,7 +1054,7 @@ int riso_destroy_qp(struct ibv_qp *qp)
 	int err;
 
 	if (f) {
-		riso_queue_drain(f);
+		riso_queue_drain(f, true);
 		set_stopped(f, true);
 		/* Another one may get its address as soon as it is gone. */
 		del_flow(f);
@@ -1087,7 +1088,7 @@ static int reset(struct riso_flow *f, struct ibv_qp_attr *attr, int mask)
 
 	if (!s)
 		return ENOMEM;
-	riso_queue_drain(f);
+	riso_queue_drain(f, true);
 	set_stopped(f, true);
 	err = riso_real.modify_qp(f->qp, attr, mask);
 	if (!err)
@@ -1145,7 +1146,7 @@ int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
 		return reset(f, attr, mask);
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR)
-		riso_queue_drain(f);
+		riso_queue_drain(f, false);
 	err = riso_real.modify_qp(qp, attr, mask);
 	if (err)
 		return err;
@@ -1302,7 +1303,7 @@ static void forget_objects(struct riso_ctx *ctx)
 	struct riso_cq *c;
 
 	while ((f = riso_map_search(&riso_flows, flow_of_ctx, ctx))) {
-		riso_queue_drain(f);
+		riso_queue_drain(f, true);
 		del_flow(f);
 		forget_flow(f, f->qp->qp_num);
 	}
@@ -1386,5 +1387,7 @@ void riso_flows_forked(void)
 		f->classes = f->ctx->m->kpage->classes;
 		riso_queue_drop(f);
 		riso_queue_pass(f);
+		/* Whatever pieces are out. */
+		f->pass = true;
 	}
 }

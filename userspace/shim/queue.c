@@ -337,17 +337,29 @@ static uint64_t whole_cost(const struct riso_flow *f, const struct riso_rec *rec
 }
 
 /**
+ * riso_queue_passes - shall calls go straight to the provider?
+ * @f: the flow
+ *
+ * Those of class latency do, once nothing is held or being built. Pieces that are out take
+ * more room in the provider's queue than the program knows of.
+ *
+ * Return: true if so.
+ */
+bool riso_queue_passes(const struct riso_flow *f)
+{
+	return (f->alone || f->class_id == RISO_CLASS_LATENCY) &&
+	       !riso_queue_len(f) && !f->build.open && !f->sq.chunks;
+}
+
+/**
  * riso_queue_pass - bring riso_flow.pass up to date
  * @f: the flow
  *
- * A flow of class latency goes straight to the provider once nothing is held or being
- * built. One that does not has joined its CQ, riso_comp_join().
+ * One that does not go straight to the provider has joined its CQ, riso_comp_join().
  */
 void riso_queue_pass(struct riso_flow *f)
 {
-	/* Pieces take more room in the provider's queue than the program knows of. */
-	bool pass = (f->alone || f->class_id == RISO_CLASS_LATENCY) &&
-		    !riso_queue_len(f) && !f->build.open && !f->sq.chunks;
+	bool pass = riso_queue_passes(f);
 
 	if (pass && !f->joins && !used_slots(f))
 		riso_comp_tag(f, false);
@@ -1041,34 +1053,42 @@ static void urge(struct riso_flow *f)
 	f->urge = false;
 }
 
-/* Does the flow hold something, or is an event to come of what it has out? */
-static bool is_due(const struct riso_flow *f)
+/*
+ * Is an event to come of what the flow has out, for a program that sleeps and has a
+ * completion to poll? None of ours is solicited.
+ */
+static bool brings_event(const struct riso_flow *f)
 {
 	const struct riso_cq *c = f->cq;
 
-	return riso_queue_len(f) ||
-	       (f->sq.signaled && c->armed && c->soft_head != c->soft_tail);
+	return f->sq.signaled && c->armed && c->soft_head != c->soft_tail &&
+	       !__atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
 }
 
 /**
  * riso_queue_drain - give the provider all that a flow holds
- * @f: the flow, whose queue pair is about to go or to change; its member is not locked
+ * @f: the flow, whose queue pair is about to change or to go; its member is not locked
+ * @goes: to go, or to be reset, with all that is out
  *
  * The program was told that it is posted. Where the send queue is full, what completes
- * makes room. A program that sleeps, and has a completion to poll, is woken up by what is
- * out: with the queue pair that would go.
+ * makes room. An event that would go with the queue pair comes before.
  */
-void riso_queue_drain(struct riso_flow *f)
+void riso_queue_drain(struct riso_flow *f, bool goes)
 {
 	struct riso_member *m = f->ctx->m;
 	uint32_t looks;
+	bool due;
 
 	riso_lock(&m->lock);
-	for (looks = 0; looks < DRAIN_LOOKS && is_due(f); looks++) {
+	due = riso_queue_len(f) || (goes && brings_event(f));
+	for (looks = 0; looks < DRAIN_LOOKS && due; looks++) {
 		if (looks)
 			riso_comp_reap_most(f->cq, UINT32_MAX);
 		urge(f);
-		if (!looks || !is_due(f))
+		/* A session of this thread, which is here, ends later. */
+		due = riso_queue_len(f) ||
+		      (goes && brings_event(f) && riso_comp_may_reap(f->cq));
+		if (!looks || !due)
 			continue;
 		riso_unlock(&m->lock);
 		usleep(DRAIN_US);

@@ -575,9 +575,10 @@ int riso_queue_inline_add(const struct riso_flow *f, struct riso_rec *rec,
 			  const void *data, size_t len);
 int riso_queue_publish(struct riso_flow *f, uint32_t num, bool whole);
 void riso_queue_drop(struct riso_flow *f);
+bool riso_queue_passes(const struct riso_flow *f);
 void riso_queue_pass(struct riso_flow *f);
 void riso_queue_drive(struct riso_member *m);
-void riso_queue_drain(struct riso_flow *f);
+void riso_queue_drain(struct riso_flow *f, bool goes);
 int riso_queue_post(struct riso_flow *f, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr);
 int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
@@ -589,6 +590,7 @@ extern struct riso_map riso_tags;
 int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc);
 int riso_comp_arm(struct riso_cq *c, int solicited_only);
 bool riso_comp_is_news(struct riso_cq *c);
+bool riso_comp_may_reap(struct riso_cq *c);
 bool riso_comp_translate(struct riso_soft *e);
 void riso_comp_reap(struct riso_cq *c);
 void riso_comp_reap_most(struct riso_cq *c, uint32_t max);

@@ -3126,11 +3126,31 @@ static void comes_while_resized(void **state)
 	assert_true(c->spare >= RISO_SPARE);
 }
 
-/* Who sleeps is woken up although the queue pair that would do so is destroyed. */
-static void armed_and_destroyed(void **state)
+/* A CQ is not active any more once the last piece of before class latency has completed. */
+static void pieces_end_in_latency(void **state)
 {
 	struct prog *p = *state;
-	struct fake_qp *other = make_qp(p, p->cq, 0);
+	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 4 * CHUNK, IBV_SEND_SIGNALED), 0);
+	grant(RISO_USER_TX, 4 * cost(CHUNK));
+	drive(p);
+	choose(p, RISO_CLASS_LATENCY);
+	assert_true(c->active);
+	fake_run(p->qp, UINT32_MAX);
+	expect(p, 1, IBV_WC_SUCCESS);
+	expect_none(p);
+	assert_false(c->active);
+}
+
+static void count_call(void)
+{
+	fake.calls++;
+}
+
+/* One takes a completion of the first queue pair, and has armed; the second one holds. */
+static uint32_t sleep_beside(struct prog *p, struct fake_qp *other)
+{
 	uint32_t events;
 
 	arm(p);
@@ -3145,11 +3165,39 @@ static void armed_and_destroyed(void **state)
 	events = p->cq->events;
 	arm(p);
 	assert_int_equal(p->cq->events, events);
+	return events;
+}
+
+/* Who sleeps is woken up although the queue pair that would do so is destroyed. */
+static void armed_and_destroyed(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other = make_qp(p, p->cq, 0);
+	uint32_t events = sleep_beside(p, other);
+
 	runs_on = other;
 	assert_int_equal(riso_destroy_qp(&other->ex.qp_base), 0);
 	runs_on = NULL;
 	assert_int_equal(p->cq->events, events + 1);
 	expect(p, 1, IBV_WC_SUCCESS);
+}
+
+/* One that is put into error brings its events by itself: that does not wait. */
+static void armed_and_in_error(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *other = make_qp(p, p->cq, 0);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	sleep_beside(p, other);
+	fake.calls = 0;
+	fake.at_call = count_call;
+	assert_int_equal(riso_modify_qp(&other->ex.qp_base, &attr, IBV_QP_STATE), 0);
+	fake.at_call = NULL;
+	assert_true(fake.calls < 10);
+	runs_on = other;
+	riso_destroy_qp(&other->ex.qp_base);
+	runs_on = NULL;
 }
 
 /* A provider that makes powers of two is not made to double what was asked for. */
@@ -5644,7 +5692,9 @@ int main(int argc, char **argv)
 		TEST_EMPTY(direct_takes_room),
 		TEST_EMPTY(pieces_take_room),
 		TEST_EMPTY(comes_while_resized),
+		TEST(pieces_end_in_latency),
 		TEST(armed_and_destroyed),
+		TEST(armed_and_in_error),
 		TEST(cq_sizes),
 		TEST(latency_makes_room),
 		TEST(turns),
