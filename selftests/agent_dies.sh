@@ -7,7 +7,7 @@
 #
 #	RISO_ROUNDS	how often (default 2)
 #
-# One kernel is enough: what happens when a lease ends is the module's own.
+# One kernel is enough: it tests the agent. What ends a lease is the module's own.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
