@@ -26,8 +26,11 @@
 /* What is held this long without a grant goes out as debt. */
 static const uint64_t deadline_ns = 1000000000;
 
-/* A drain looks for room every 100 us, for a second: providers free it within less. */
-enum { DRAIN_US = 100, DRAIN_LOOKS = 10000 };
+/*
+ * A drain looks for room every 100 us, for a second: providers free it within less. What
+ * they flush comes within 10 ms.
+ */
+enum { DRAIN_US = 100, DRAIN_LOOKS = 10000, FLUSH_LOOKS = 100 };
 
 enum {
 	/* Whole work requests without a completion, in a row. */
@@ -1065,6 +1068,30 @@ static bool brings_event(const struct riso_flow *f)
 	       !__atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
 }
 
+/*
+ * The queue pair is to go. In error it completes at once what it has out, and the event
+ * comes. A provider that takes longer is not waited for, nor a session, which may be that
+ * of this thread.
+ */
+static void flush_for_event(struct riso_flow *f)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct riso_member *m = f->ctx->m;
+	uint32_t looks;
+
+	riso_real.modify_qp(f->qp, &attr, IBV_QP_STATE);
+	for (looks = 0; looks < FLUSH_LOOKS; looks++) {
+		riso_lock(&m->lock);
+		riso_comp_reap_most(f->cq, UINT32_MAX);
+		if (!brings_event(f) || !riso_comp_may_reap(f->cq))
+			looks = FLUSH_LOOKS;
+		riso_comp_update(f->cq);
+		riso_member_unlock(m);
+		if (looks < FLUSH_LOOKS)
+			usleep(DRAIN_US);
+	}
+}
+
 /**
  * riso_queue_drain - give the provider all that a flow holds
  * @f: the flow, whose queue pair is about to change or to go; its member is not locked
@@ -1077,25 +1104,23 @@ void riso_queue_drain(struct riso_flow *f, bool goes)
 {
 	struct riso_member *m = f->ctx->m;
 	uint32_t looks;
-	bool due;
 
 	riso_lock(&m->lock);
-	due = riso_queue_len(f) || (goes && brings_event(f));
-	for (looks = 0; looks < DRAIN_LOOKS && due; looks++) {
+	for (looks = 0; looks < DRAIN_LOOKS && riso_queue_len(f); looks++) {
 		if (looks)
 			riso_comp_reap_most(f->cq, UINT32_MAX);
 		urge(f);
-		/* A session of this thread, which is here, ends later. */
-		due = riso_queue_len(f) ||
-		      (goes && brings_event(f) && riso_comp_may_reap(f->cq));
-		if (!looks || !due)
+		if (!looks || !riso_queue_len(f))
 			continue;
 		riso_unlock(&m->lock);
 		usleep(DRAIN_US);
 		riso_lock(&m->lock);
 	}
+	goes = goes && brings_event(f);
 	riso_comp_update(f->cq);
 	riso_member_unlock(m);
+	if (goes)
+		flush_for_event(f);
 }
 
 /**
