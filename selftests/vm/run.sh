@@ -44,14 +44,15 @@ fi
 
 # Tests that say so run on one kernel, each in turn, unless all shall run everywhere. Where
 # races are looked for, those run that post and complete; where memory and locks are, none
-# that say that they test the programs: each program that is started takes long there.
+# that say that they test programs, or that shim_stress tests what is below: each program
+# that is started takes long there.
 is_planned()
 {
 	if [ "$kver" = kcsan ] && [ -z "$name" ]; then
 		case $1 in ulp_*|user_pages.sh) return 0 ;; *) return 1 ;; esac
 	fi
 	if [ "$kver" = debug ] && [ -z "$name${RISO_EVERYWHERE:-}" ]; then
-		! grep -q '^# One kernel is enough: it tests' "$1"
+		! grep -Eq '^# One kernel is enough: (it tests|.*shim_stress)' "$1"
 		return
 	fi
 	grep -q '^# One kernel is enough' "$1" && [ -z "$name${RISO_EVERYWHERE:-}" ] ||
