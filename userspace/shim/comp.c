@@ -23,8 +23,8 @@
  * reaper takes one completion of the program while it is armed, for which there was an
  * event, and none while it is not, unless the program has not polled for long.
  *
- * Everything here runs under riso_member.lock, in any thread, and does not allocate
- * but for riso_comp_grow(), on the way of ibv_create_qp() and ibv_resize_cq(). A CQ that
+ * Everything here runs under shim_member.lock, in any thread, and does not allocate
+ * but for shim_comp_grow(), on the way of ibv_create_qp() and ibv_resize_cq(). A CQ that
  * is not active is polled and armed without the lock.
  */
 #include <errno.h>
@@ -36,49 +36,49 @@
 /* A program that has not polled for so many rounds of the helper waits otherwise. */
 enum { UNSEEN = 100 };
 
-struct riso_map riso_tags = RISO_MAP_INIT;
+struct shim_map shim_tags = SHIM_MAP_INIT;
 
-static struct riso_slots *find_tag(uint64_t wr_id)
+static struct shim_slots *find_tag(uint64_t wr_id)
 {
-	struct riso_slots *s;
+	struct shim_slots *s;
 
-	if (wr_id != (uintptr_t)wr_id || wr_id % sizeof(struct riso_slot))
+	if (wr_id != (uintptr_t)wr_id || wr_id % sizeof(struct shim_slot))
 		return NULL;
-	s = riso_map_find(&riso_tags, (void *)(uintptr_t)(wr_id & ~4095ULL));
-	if (!s || (wr_id - (uintptr_t)s->slot) / sizeof(struct riso_slot) >= s->num)
+	s = shim_map_find(&shim_tags, (void *)(uintptr_t)(wr_id & ~4095ULL));
+	if (!s || (wr_id - (uintptr_t)s->slot) / sizeof(struct shim_slot) >= s->num)
 		return NULL;
 	return s;
 }
 
 /* Known to be complete. */
-static void retire(struct riso_flow *f, struct riso_slot *slot)
+static void retire(struct shim_qp *f, struct shim_slot *slot)
 {
-	struct riso_member *m = f->ctx->m;
-	struct riso_sq *sq = &f->sq;
+	struct shim_member *m = f->ctx->m;
+	struct shim_sq *sq = &f->sq;
 	uint64_t out = sq->slot - f->slots->tail;
 
 	m->retired = true;
 	m->book[slot->dir].done += slot->cost;
 	sq->cost -= slot->cost;
-	if (slot->flags & RISO_SLOT_CHUNK)
+	if (slot->flags & SHIM_SLOT_CHUNK)
 		sq->chunks--;
-	if (slot->flags & RISO_SLOT_FETCH)
+	if (slot->flags & SHIM_SLOT_FETCH)
 		sq->fetches--;
-	if (slot->flags & RISO_SLOT_EXTRA)
+	if (slot->flags & SHIM_SLOT_EXTRA)
 		f->cq->used.extra--;
 	if (out < sq->parts)
-		riso_flow_set_parts(f, out, sq->silent);
-	if (!(slot->flags & RISO_SLOT_SIGNALED))
+		shim_qp_set_parts(f, out, sq->silent);
+	if (!(slot->flags & SHIM_SLOT_SIGNALED))
 		return;
 	sq->signaled--;
-	if (!riso_slot_hidden(slot))
+	if (!shim_slot_hidden(slot))
 		return;
 	sq->hidden--;
 	f->cq->used.hidden--;
 	__atomic_store_n(&m->hidden, m->hidden - 1, __ATOMIC_RELAXED);
 }
 
-static void count_tag(struct riso_flow *f, bool tagged)
+static void count_tag(struct shim_qp *f, bool tagged)
 {
 	if (f->tagged == tagged)
 		return;
@@ -88,26 +88,26 @@ static void count_tag(struct riso_flow *f, bool tagged)
 }
 
 /* The piece that had the program's entry for its message leaves it to the next one. */
-static void pass_entry(struct riso_flow *f, const struct riso_slot *slot)
+static void pass_entry(struct shim_qp *f, const struct shim_slot *slot)
 {
-	struct riso_slots *s = f->slots;
-	struct riso_slot *next = &s->slot[s->tail % s->num];
+	struct shim_slots *s = f->slots;
+	struct shim_slot *next = &s->slot[s->tail % s->num];
 
-	if ((slot->flags & RISO_SLOT_EXTRA) || s->tail == f->sq.slot ||
+	if ((slot->flags & SHIM_SLOT_EXTRA) || s->tail == f->sq.slot ||
 	    next->seq != slot->seq)
 		return;
-	next->flags &= ~RISO_SLOT_EXTRA;
+	next->flags &= ~SHIM_SLOT_EXTRA;
 	f->cq->used.extra--;
 }
 
 /* Retire all up to @slot; if that has failed the program is told, and has its entry again. */
-static void retire_to(struct riso_slots *s, struct riso_slot *slot, bool failed)
+static void retire_to(struct shim_slots *s, struct shim_slot *slot, bool failed)
 {
-	struct riso_slot *oldest;
+	struct shim_slot *oldest;
 
 	do {
 		oldest = &s->slot[s->tail++ % s->num];
-		oldest->flags &= ~RISO_SLOT_POSTED;
+		oldest->flags &= ~SHIM_SLOT_POSTED;
 		if (!s->flow)
 			continue;
 		retire(s->flow, oldest);
@@ -119,31 +119,31 @@ static void retire_to(struct riso_slots *s, struct riso_slot *slot, bool failed)
 	s->flow->sq.silent = 0;
 	s->flow->sq.quiet = 0;
 	/* The CQ stays active until this completion is with the program. */
-	if (riso_queue_passes(s->flow))
+	if (shim_queue_passes(s->flow))
 		__atomic_store_n(&s->flow->pass, true, __ATOMIC_RELEASE);
 	if (s->flow->pass && !s->flow->joins)
 		count_tag(s->flow, false);
 }
 
 /**
- * riso_comp_translate - from a completion of the provider to one of the program
+ * shim_comp_translate - from a completion of the provider to one of the program
  * @e: the completion, whose wr_id and status are the provider's
  *
  * Return: true if the program shall see it.
  */
-bool riso_comp_translate(struct riso_soft *e)
+bool shim_comp_translate(struct shim_soft *e)
 {
-	struct riso_slots *s = find_tag(e->wc.wr_id);
+	struct shim_slots *s = find_tag(e->wc.wr_id);
 	bool success = e->wc.status == IBV_WC_SUCCESS;
-	struct riso_slot *slot;
+	struct shim_slot *slot;
 	enum riso_verdict verdict;
 	bool told;
 
 	e->flow = NULL;
 	if (!s)
 		return true;
-	slot = (struct riso_slot *)(uintptr_t)e->wc.wr_id;
-	if (!(slot->flags & RISO_SLOT_POSTED))
+	slot = (struct shim_slot *)(uintptr_t)e->wc.wr_id;
+	if (!(slot->flags & SHIM_SLOT_POSTED))
 		return false;
 	retire_to(s, slot, !success);
 	if (s->cut_off)
@@ -151,8 +151,8 @@ bool riso_comp_translate(struct riso_soft *e)
 	/* What failed in the place of later ones, push_failed(), may come before it. */
 	told = success ? slot->seq == s->err_seq :
 			 s->err_seq != UINT64_MAX && slot->seq <= s->err_seq;
-	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
-			     slot->flags & RISO_SLOT_ASKED, told);
+	verdict = riso_merge(success, slot->flags & SHIM_SLOT_LAST,
+			     slot->flags & SHIM_SLOT_ASKED, told);
 	if (!success) {
 		if (!told)
 			s->err_seq = slot->seq;
@@ -164,7 +164,7 @@ bool riso_comp_translate(struct riso_soft *e)
 	e->wc.wr_id = slot->wr_id;
 	if (!success && slot->seq == s->failed_seq)
 		e->wc.status = IBV_WC_LOC_QP_OP_ERR;
-	if (success && (slot->flags & RISO_SLOT_CHUNK))
+	if (success && (slot->flags & SHIM_SLOT_CHUNK))
 		e->wc.byte_len = slot->total;
 	e->flow = s->flow;
 	e->seq = slot->seq;
@@ -172,7 +172,7 @@ bool riso_comp_translate(struct riso_soft *e)
 }
 
 /* The program has seen it, and may post as many more. */
-static void seen(const struct riso_soft *e)
+static void seen(const struct shim_soft *e)
 {
 	if (e->flow && e->seq >= e->flow->finished)
 		__atomic_store_n(&e->flow->finished, e->seq + 1,
@@ -180,78 +180,78 @@ static void seen(const struct riso_soft *e)
 }
 
 /**
- * riso_comp_update - bring riso_cq.active up to date
+ * shim_comp_update - bring shim_cq.active up to date
  * @c: the CQ
  */
-void riso_comp_update(struct riso_cq *c)
+void shim_comp_update(struct shim_cq *c)
 {
 	bool active = c->tagged || !LIST_EMPTY(&c->zombies) ||
 		      c->soft_head != c->soft_tail;
 
 	/* What the program did before was not noted. */
 	if (active && !c->active) {
-		riso_comp_seen(c);
-		c->shown = RISO_SEVERAL;
+		shim_comp_seen(c);
+		c->shown = SHIM_SEVERAL;
 	}
 	__atomic_store_n(&c->active, active, __ATOMIC_RELEASE);
 }
 
 /**
- * riso_comp_tag - will a flow post with tags?
+ * shim_comp_tag - will a flow post with tags?
  * @f: the flow
  * @tagged: it will, or may have some out
  */
-void riso_comp_tag(struct riso_flow *f, bool tagged)
+void shim_comp_tag(struct shim_qp *f, bool tagged)
 {
 	count_tag(f, tagged);
-	riso_comp_update(f->cq);
+	shim_comp_update(f->cq);
 }
 
 /**
- * riso_comp_join - a flow will post with tags
- * @f: the flow; riso_class_lock is held, and its member is not locked
+ * shim_comp_join - a flow will post with tags
+ * @f: the flow; shim_class_lock is held, and its member is not locked
  *
  * Returns when nobody polls its CQ without the lock any more. The flow stays tagged
- * until riso_flow.joins is cleared.
+ * until shim_qp.joins is cleared.
  */
-void riso_comp_join(struct riso_flow *f)
+void shim_comp_join(struct shim_qp *f)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	bool was_active;
 
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	was_active = f->cq->active;
 	f->joins = true;
-	riso_comp_tag(f, true);
-	riso_unlock(&m->lock);
+	shim_comp_tag(f, true);
+	shim_unlock(&m->lock);
 	if (!was_active)
-		riso_pollers_wait();
+		shim_pollers_wait();
 }
 
 /**
- * riso_comp_bury - the CQ was polled empty, no tag of a zombie is left
+ * shim_comp_bury - the CQ was polled empty, no tag of a zombie is left
  * @c: the CQ
  */
-void riso_comp_bury(struct riso_cq *c)
+void shim_comp_bury(struct shim_cq *c)
 {
-	struct riso_slots *s;
+	struct shim_slots *s;
 
 	while ((s = LIST_FIRST(&c->zombies))) {
 		LIST_REMOVE(s, zombie);
 		c->used.hidden -= s->used.hidden;
 		c->used.extra -= s->used.extra;
-		riso_slots_free(s);
+		shim_slots_free(s);
 	}
 }
 
 /**
- * riso_comp_push - keep a completion for the program
+ * shim_comp_push - keep a completion for the program
  * @c: the CQ
  * @e: the completion
  *
  * Return: false if there is no room.
  */
-bool riso_comp_push(struct riso_cq *c, const struct riso_soft *e)
+bool shim_comp_push(struct shim_cq *c, const struct shim_soft *e)
 {
 	if (c->soft_tail - c->soft_head == c->soft_num)
 		return false;
@@ -260,11 +260,11 @@ bool riso_comp_push(struct riso_cq *c, const struct riso_soft *e)
 }
 
 /**
- * riso_comp_pop - give the program a completion that was kept
+ * shim_comp_pop - give the program a completion that was kept
  * @c: a CQ with one
  * @e: filled in
  */
-void riso_comp_pop(struct riso_cq *c, struct riso_soft *e)
+void shim_comp_pop(struct shim_cq *c, struct shim_soft *e)
 {
 	*e = c->soft[c->soft_head++ % c->soft_num];
 	seen(e);
@@ -277,13 +277,13 @@ void riso_comp_pop(struct riso_cq *c, struct riso_soft *e)
 /* Translate @num completions in place; the number that the program shall see. */
 static int translate(int num, struct ibv_wc *wc)
 {
-	struct riso_soft e;
+	struct shim_soft e;
 	int kept = 0;
 	int i;
 
 	for (i = 0; i < num; i++) {
 		e.wc = wc[i];
-		if (!riso_comp_translate(&e))
+		if (!shim_comp_translate(&e))
 			continue;
 		seen(&e);
 		wc[kept++] = e.wc;
@@ -291,14 +291,14 @@ static int translate(int num, struct ibv_wc *wc)
 	return kept;
 }
 
-static int poll_governed(struct riso_cq *c, int num, struct ibv_wc *wc)
+static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc)
 {
-	struct riso_soft e;
+	struct shim_soft e;
 	int n = 0;
 	int got;
 
 	while (n < num && c->soft_head != c->soft_tail) {
-		riso_comp_pop(c, &e);
+		shim_comp_pop(c, &e);
 		wc[n++] = e.wc;
 	}
 	while (n < num) {
@@ -309,7 +309,7 @@ static int poll_governed(struct riso_cq *c, int num, struct ibv_wc *wc)
 			return n ? n : got;
 		n += translate(got, wc + n);
 		if (got < want) {
-			riso_comp_bury(c);
+			shim_comp_bury(c);
 			break;
 		}
 	}
@@ -317,46 +317,46 @@ static int poll_governed(struct riso_cq *c, int num, struct ibv_wc *wc)
 }
 
 /* The program has polled, and was shown something; unlocks. */
-static void end_poll(struct riso_cq *c, bool shown)
+static void end_poll(struct shim_cq *c, bool shown)
 {
-	struct riso_member *m = c->ctx->m;
+	struct shim_member *m = c->ctx->m;
 
 	if (shown)
-		riso_comp_shown(c);
-	riso_comp_seen(c);
-	if (riso_member_news(m))
-		riso_queue_drive(m);
-	riso_comp_update(c);
-	riso_member_unlock(m);
+		shim_comp_shown(c);
+	shim_comp_seen(c);
+	if (shim_member_news(m))
+		shim_queue_drive(m);
+	shim_comp_update(c);
+	shim_unlock_and_drive(m);
 }
 
 /**
- * riso_comp_poll - what the program's poll_cq does with an active CQ
+ * shim_comp_poll - what the program's poll_cq does with an active CQ
  * @c: the CQ
  * @num: completions wanted
  * @wc: room for them
  *
  * Return: how many; fewer than @num means that the CQ is empty.
  */
-int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc)
+int shim_comp_poll(struct shim_cq *c, int num, struct ibv_wc *wc)
 {
 	int n;
 
 	/* A session that began without a flow has the provider's lock. */
 	if (c->ex)
-		riso_lock(&c->session);
-	riso_lock(&c->ctx->m->lock);
+		shim_lock(&c->session);
+	shim_lock(&c->ctx->m->lock);
 	n = poll_governed(c, num, wc);
 	end_poll(c, n > 0);
 	if (c->ex)
-		riso_unlock(&c->session);
-	if (riso_member_stale(c->ctx->m))
-		riso_flows_refresh(c->ctx->m);
+		shim_unlock(&c->session);
+	if (shim_member_stale(c->ctx->m))
+		shim_qps_refresh(c->ctx->m);
 	return n;
 }
 
 /* The program has armed a CQ that is active; its member is locked. */
-static void note_armed(struct riso_cq *c)
+static void note_armed(struct shim_cq *c)
 {
 	c->armed = true;
 	c->owes = c->soft_head != c->soft_tail;
@@ -367,22 +367,22 @@ static void note_armed(struct riso_cq *c)
  * Some providers lock an extended CQ from start_poll to end_poll, and who arms it waits
  * for that, as without the shim. It may not be with a lock that the session needs.
  */
-static int arm_in_session(struct riso_cq *c, int solicited_only)
+static int arm_in_session(struct shim_cq *c, int solicited_only)
 {
-	struct riso_member *m = c->ctx->m;
+	struct shim_member *m = c->ctx->m;
 	int err;
 
 	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
 	if (err)
 		return err;
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	note_armed(c);
-	riso_unlock(&m->lock);
+	shim_unlock(&m->lock);
 	return 0;
 }
 
 /**
- * riso_comp_arm - what the program's req_notify_cq does
+ * shim_comp_arm - what the program's req_notify_cq does
  * @c: the CQ
  * @solicited_only: see there
  *
@@ -392,27 +392,27 @@ static int arm_in_session(struct riso_cq *c, int solicited_only)
  *
  * Return: see there.
  */
-int riso_comp_arm(struct riso_cq *c, int solicited_only)
+int shim_comp_arm(struct shim_cq *c, int solicited_only)
 {
-	struct riso_member *m = c->ctx->m;
+	struct shim_member *m = c->ctx->m;
 	int err;
 
 	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
 	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
 		return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
-	if (!riso_cqex_try(c))
+	if (!shim_cqex_try(c))
 		return arm_in_session(c, solicited_only);
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
 	if (!err)
 		note_armed(c);
-	riso_unlock(&m->lock);
-	riso_cqex_leave(c);
+	shim_unlock(&m->lock);
+	shim_cqex_leave(c);
 	return err;
 }
 
 /* How many completions of the program may be taken? See above. */
-static uint32_t may_reap(const struct riso_cq *c)
+static uint32_t may_reap(const struct shim_cq *c)
 {
 	if (!__atomic_load_n(&c->solicited, __ATOMIC_RELAXED))
 		return UINT32_MAX;
@@ -421,10 +421,10 @@ static uint32_t may_reap(const struct riso_cq *c)
 	return c->unseen < UNSEEN ? 0 : UINT32_MAX;
 }
 
-static void reap(struct riso_cq *c, uint32_t max)
+static void reap(struct shim_cq *c, uint32_t max)
 {
-	struct ibv_wc wc[RISO_POLL];
-	struct riso_soft e = {};
+	struct ibv_wc wc[SHIM_POLL];
+	struct shim_soft e = {};
 	uint32_t room;
 	int got, want, i;
 
@@ -432,72 +432,72 @@ static void reap(struct riso_cq *c, uint32_t max)
 		room = c->soft_num - (c->soft_tail - c->soft_head);
 		if (room > max)
 			room = max;
-		want = room < RISO_POLL ? room : RISO_POLL;
+		want = room < SHIM_POLL ? room : SHIM_POLL;
 		if (!want)
 			return;
 		got = c->ctx->ops.poll_cq(c->cq, want, wc);
 		for (i = 0; i < got; i++) {
 			e.wc = wc[i];
-			if (riso_comp_translate(&e) && riso_comp_push(c, &e))
+			if (shim_comp_translate(&e) && shim_comp_push(c, &e))
 				max--;
 		}
 	} while (got == want);
 	if (got >= 0)
-		riso_comp_bury(c);
+		shim_comp_bury(c);
 }
 
-static void take(struct riso_cq *c, uint32_t max)
+static void take(struct shim_cq *c, uint32_t max)
 {
 	if (c->ex)
-		riso_cqex_fill(c, max);
+		shim_cqex_fill(c, max);
 	else
 		reap(c, max);
 }
 
 /**
- * riso_comp_may_reap - could somebody poll a CQ on behalf of the program?
+ * shim_comp_may_reap - could somebody poll a CQ on behalf of the program?
  * @c: the CQ
  *
  * Return: false while the program polls it.
  */
-bool riso_comp_may_reap(struct riso_cq *c)
+bool shim_comp_may_reap(struct shim_cq *c)
 {
-	if (!riso_cqex_try(c))
+	if (!shim_cqex_try(c))
 		return false;
-	riso_cqex_leave(c);
+	shim_cqex_leave(c);
 	return true;
 }
 
 /**
- * riso_comp_reap_most - poll on behalf of the program, unless it does so itself
+ * shim_comp_reap_most - poll on behalf of the program, unless it does so itself
  * @c: the CQ
  * @max: completions of the program that may be taken
  */
-void riso_comp_reap_most(struct riso_cq *c, uint32_t max)
+void shim_comp_reap_most(struct shim_cq *c, uint32_t max)
 {
-	if (!riso_cqex_try(c))
+	if (!shim_cqex_try(c))
 		return;
 	take(c, max);
-	riso_cqex_leave(c);
+	shim_cqex_leave(c);
 }
 
 /**
- * riso_comp_reap - poll on behalf of the program
+ * shim_comp_reap - poll on behalf of the program
  * @c: the CQ
  */
-void riso_comp_reap(struct riso_cq *c)
+void shim_comp_reap(struct shim_cq *c)
 {
 	uint32_t max = may_reap(c);
 
 	if (!max)
 		return;
-	riso_comp_reap_most(c, max);
+	shim_comp_reap_most(c, max);
 	if (max == 1 && c->soft_head != c->soft_tail)
 		c->unseen = 1;
 }
 
 /* Is there a completion for the program? Nobody else polls. */
-static bool has_news(struct riso_cq *c)
+static bool has_news(struct shim_cq *c)
 {
 	if (c->soft_head == c->soft_tail)
 		take(c, 1);
@@ -505,22 +505,22 @@ static bool has_news(struct riso_cq *c)
 }
 
 /* Is there none, also after the CQ has been armed again? */
-static bool has_none(struct riso_cq *c)
+static bool has_none(struct shim_cq *c)
 {
 	int solicited = __atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
 	bool none;
 
 	/* Who has a session open looks himself, and may have the provider's lock. */
-	if (!riso_cqex_try(c))
+	if (!shim_cqex_try(c))
 		return false;
 	none = !has_news(c) && !c->ctx->ops.req_notify_cq(c->cq, solicited) &&
 	       !has_news(c);
-	riso_cqex_leave(c);
+	shim_cqex_leave(c);
 	return none;
 }
 
 /**
- * riso_comp_is_news - was an event raised for a completion of the program?
+ * shim_comp_is_news - was an event raised for a completion of the program?
  * @c: the CQ, whose event is not acknowledged
  *
  * If not, it is armed again. Where another thread has polled something since an event was
@@ -528,29 +528,29 @@ static bool has_none(struct riso_cq *c)
  *
  * Return: true if it was, or if that cannot be told.
  */
-bool riso_comp_is_news(struct riso_cq *c)
+bool shim_comp_is_news(struct shim_cq *c)
 {
-	struct riso_member *m = c->ctx->m;
+	struct shim_member *m = c->ctx->m;
 	bool news;
 
 	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
 		return true;
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	news = c->shown && c->shown != pthread_self();
 	news = news || !has_none(c);
 	if (news)
 		c->shown = 0;
 	/* The program is there and sleeps: the helper need not look for it. */
 	c->unseen = 1;
-	if (riso_member_news(m))
-		riso_queue_drive(m);
-	riso_comp_update(c);
-	riso_member_unlock(m);
+	if (shim_member_news(m))
+		shim_queue_drive(m);
+	shim_comp_update(c);
+	shim_unlock_and_drive(m);
 	return news;
 }
 
 /**
- * riso_comp_grow - make room for all that the program may have in a CQ
+ * shim_comp_grow - make room for all that the program may have in a CQ
  * @c: the CQ, of which nothing but the size is locked
  * @asked: entries that the program asks for
  *
@@ -558,10 +558,10 @@ bool riso_comp_is_news(struct riso_cq *c)
  *
  * Return: 0; or ENOMEM, and nothing has changed.
  */
-int riso_comp_grow(struct riso_cq *c, int asked)
+int shim_comp_grow(struct shim_cq *c, int asked)
 {
-	uint32_t num = asked + RISO_SLOTS;
-	struct riso_soft *ring, *old;
+	uint32_t num = asked + SHIM_SLOTS;
+	struct shim_soft *ring, *old;
 	uint32_t n = 0;
 
 	if (num <= c->soft_num)
@@ -569,7 +569,7 @@ int riso_comp_grow(struct riso_cq *c, int asked)
 	ring = calloc(num, sizeof(*ring));
 	if (!ring)
 		return ENOMEM;
-	riso_lock(&c->ctx->m->lock);
+	shim_lock(&c->ctx->m->lock);
 	while (c->soft_head != c->soft_tail)
 		ring[n++] = c->soft[c->soft_head++ % c->soft_num];
 	old = c->soft;
@@ -577,46 +577,46 @@ int riso_comp_grow(struct riso_cq *c, int asked)
 	c->soft_num = num;
 	c->soft_head = 0;
 	c->soft_tail = n;
-	riso_unlock(&c->ctx->m->lock);
+	shim_unlock(&c->ctx->m->lock);
 	free(old);
 	return 0;
 }
 
 /**
- * riso_comp_attach - a flow will complete here
+ * shim_comp_attach - a flow will complete here
  * @f: the flow; nothing is posted yet, and nothing but the size of the CQ is locked
  *
  * Return: 0 or ENOMEM.
  */
-int riso_comp_attach(struct riso_flow *f)
+int shim_comp_attach(struct shim_qp *f)
 {
-	struct riso_cq *c = f->cq;
+	struct shim_cq *c = f->cq;
 
-	if (riso_comp_grow(c, c->asked))
+	if (shim_comp_grow(c, c->asked))
 		return ENOMEM;
-	riso_lock(&c->ctx->m->lock);
+	shim_lock(&c->ctx->m->lock);
 	c->flows++;
-	riso_unlock(&c->ctx->m->lock);
+	shim_unlock(&c->ctx->m->lock);
 	return 0;
 }
 
 /**
- * riso_comp_detach - a flow will complete here no more
+ * shim_comp_detach - a flow will complete here no more
  * @f: the flow, which is gone; its slots become a zombie
  */
-void riso_comp_detach(struct riso_flow *f)
+void shim_comp_detach(struct shim_qp *f)
 {
-	struct riso_cq *c = f->cq;
+	struct shim_cq *c = f->cq;
 
-	riso_comp_abandon(c, f->slots);
+	shim_comp_abandon(c, f->slots);
 	f->slots = NULL;
 	c->flows--;
-	riso_comp_tag(f, false);
-	riso_comp_update(c);
+	shim_comp_tag(f, false);
+	shim_comp_update(c);
 }
 
 /**
- * riso_comp_purge - a queue pair is gone or was reset, and so is what it completed
+ * shim_comp_purge - a queue pair is gone or was reset, and so is what it completed
  * @c: the CQ
  * @qp_num: of the queue pair
  * @f: its flow, if it has one, for CQs that do not tell the number
@@ -624,13 +624,13 @@ void riso_comp_detach(struct riso_flow *f)
  * The program has lost completions of the send queue then, so it gets none of those
  * either that the provider has left in the CQ: they are later ones.
  */
-void riso_comp_purge(struct riso_cq *c, uint32_t qp_num, struct riso_flow *f)
+void shim_comp_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
 {
 	uint32_t to = c->soft_head;
 	uint32_t i;
 
 	for (i = c->soft_head; i != c->soft_tail; i++) {
-		const struct riso_soft *e = &c->soft[i % c->soft_num];
+		const struct shim_soft *e = &c->soft[i % c->soft_num];
 
 		if (f && e->flow == f)
 			f->slots->cut_off = true;
@@ -638,22 +638,22 @@ void riso_comp_purge(struct riso_cq *c, uint32_t qp_num, struct riso_flow *f)
 			c->soft[to++ % c->soft_num] = *e;
 	}
 	c->soft_tail = to;
-	riso_comp_update(c);
+	shim_comp_update(c);
 }
 
 /**
- * riso_comp_abandon - what these slots posted is gone, but may still complete
+ * shim_comp_abandon - what these slots posted is gone, but may still complete
  * @c: the CQ
  * @s: the slots
  */
-void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s)
+void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s)
 {
-	struct riso_used used = c->used;
-	struct riso_flow *f = s->flow;
+	struct shim_used used = c->used;
+	struct shim_qp *f = s->flow;
 	uint64_t pos;
 
 	if (s->tail == f->sq.slot) {
-		riso_slots_free(s);
+		shim_slots_free(s);
 		return;
 	}
 	for (pos = s->tail; pos != f->sq.slot; pos++)

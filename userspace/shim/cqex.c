@@ -6,25 +6,25 @@
  * completions of the provider are copied to the soft ring first, with all that the
  * CQ can tell of them, and the program is shown those.
  *
- * Lock: riso_cq.session is held from start_poll to end_poll, as providers hold one of
- * their own. The reaper, who comes under riso_member.lock, only tries it, and so do who
+ * Lock: shim_cq.session is held from start_poll to end_poll, as providers hold one of
+ * their own. The reaper, who comes under shim_member.lock, only tries it, and so do who
  * arms the CQ and who has it resized for the chunks of one more flow.
  */
 #include <errno.h>
 
 #include "shim.h"
 
-static struct riso_cq *find(struct ibv_cq_ex *cq)
+static struct shim_cq *find(struct ibv_cq_ex *cq)
 {
-	return riso_map_find(&riso_cqs, cq);
+	return shim_map_find(&shim_cqs, cq);
 }
 
 /* Copy what the provider shows. */
-static void snapshot(const struct riso_cq *c, struct riso_soft *e)
+static void snapshot(const struct shim_cq *c, struct shim_soft *e)
 {
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
 
-	*e = (struct riso_soft) {
+	*e = (struct shim_soft) {
 		.wc = {
 			.wr_id = cq->wr_id,
 			.status = cq->status,
@@ -66,7 +66,7 @@ static void snapshot(const struct riso_cq *c, struct riso_soft *e)
 }
 
 /**
- * riso_cqex_fill - fill the soft ring
+ * shim_cqex_fill - fill the soft ring
  * @c: an extended CQ; the session and the member are locked
  * @max: completions wanted
  *
@@ -75,24 +75,24 @@ static void snapshot(const struct riso_cq *c, struct riso_soft *e)
  *
  * Return: as start_poll.
  */
-int riso_cqex_fill(struct riso_cq *c, uint32_t max)
+int shim_cqex_fill(struct shim_cq *c, uint32_t max)
 {
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
 	uint32_t room = c->soft_num - (c->soft_tail - c->soft_head);
 	struct ibv_poll_cq_attr attr = {};
-	struct riso_soft e;
+	struct shim_soft e;
 	int err;
 
 	while (room && max) {
 		err = c->real.start_poll(cq, &attr);
 		if (err) {
 			if (err == ENOENT)
-				riso_comp_bury(c);
+				shim_comp_bury(c);
 			return err;
 		}
 		snapshot(c, &e);
-		if (riso_comp_translate(&e)) {
-			riso_comp_push(c, &e);
+		if (shim_comp_translate(&e)) {
+			shim_comp_push(c, &e);
 			room--;
 			max--;
 		}
@@ -102,40 +102,40 @@ int riso_cqex_fill(struct riso_cq *c, uint32_t max)
 }
 
 /**
- * riso_cqex_try - keep the program from polling an extended CQ, if it does not do so now
+ * shim_cqex_try - keep the program from polling an extended CQ, if it does not do so now
  * @c: the CQ; one that is not extended is left alone
  *
  * Its session comes before the member, which may be locked here all the same.
  *
  * Return: false if the program polls it.
  */
-bool riso_cqex_try(struct riso_cq *c)
+bool shim_cqex_try(struct shim_cq *c)
 {
 	return !c->ex || !pthread_mutex_trylock(&c->session);
 }
 
 /**
- * riso_cqex_leave - the opposite of riso_cqex_try()
+ * shim_cqex_leave - the opposite of shim_cqex_try()
  * @c: the CQ
  */
-void riso_cqex_leave(struct riso_cq *c)
+void shim_cqex_leave(struct shim_cq *c)
 {
 	if (c->ex)
 		pthread_mutex_unlock(&c->session);
 }
 
 /* Show the next completion; the session is locked. */
-static int show_next(struct riso_cq *c)
+static int show_next(struct shim_cq *c)
 {
-	struct riso_member *m = c->ctx->m;
+	struct shim_member *m = c->ctx->m;
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
 	int err = 0;
 
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	if (c->soft_head == c->soft_tail)
-		err = riso_cqex_fill(c, RISO_POLL);
+		err = shim_cqex_fill(c, SHIM_POLL);
 	if (c->soft_head != c->soft_tail) {
-		riso_comp_pop(c, &c->cur);
+		shim_comp_pop(c, &c->cur);
 		err = 0;
 	} else if (!err) {
 		err = ENOENT;
@@ -143,40 +143,40 @@ static int show_next(struct riso_cq *c)
 	if (!err) {
 		cq->wr_id = c->cur.wc.wr_id;
 		cq->status = c->cur.wc.status;
-		riso_comp_shown(c);
+		shim_comp_shown(c);
 	}
-	riso_comp_seen(c);
-	if (riso_member_news(m))
-		riso_queue_drive(m);
-	riso_comp_update(c);
-	riso_member_unlock(m);
+	shim_comp_seen(c);
+	if (shim_member_news(m))
+		shim_queue_drive(m);
+	shim_comp_update(c);
+	shim_unlock_and_drive(m);
 	return err;
 }
 
 /* A flow has come since the session began: from here on the soft ring is shown. */
-static int take_over(struct riso_cq *c)
+static int take_over(struct shim_cq *c)
 {
-	struct riso_soft e;
+	struct shim_soft e;
 
 	snapshot(c, &e);
 	/* The provider's lock goes before that of the member is taken. */
 	c->real.end_poll((struct ibv_cq_ex *)c->cq);
-	riso_lock(&c->ctx->m->lock);
-	if (riso_comp_translate(&e))
-		riso_comp_push(c, &e);
-	riso_unlock(&c->ctx->m->lock);
+	shim_lock(&c->ctx->m->lock);
+	if (shim_comp_translate(&e))
+		shim_comp_push(c, &e);
+	shim_unlock(&c->ctx->m->lock);
 	c->snap = true;
 	return show_next(c);
 }
 
-static bool is_active(const struct riso_cq *c)
+static bool is_active(const struct shim_cq *c)
 {
 	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
 }
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 	int err;
 
 	if (attr->comp_mask)
@@ -193,7 +193,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 
 static int next_poll(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 	int err;
 
 	if (c->snap)
@@ -204,7 +204,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 
 static void end_poll(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	if (!c->snap)
 		c->real.end_poll(cq);
@@ -213,105 +213,105 @@ static void end_poll(struct ibv_cq_ex *cq)
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.opcode : c->real.read_opcode(cq);
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.vendor_err : c->real.read_vendor_err(cq);
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.byte_len : c->real.read_byte_len(cq);
 }
 
 static __be32 read_imm_data(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.imm_data : c->real.read_imm_data(cq);
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.qp_num : c->real.read_qp_num(cq);
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.src_qp : c->real.read_src_qp(cq);
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.wc_flags : c->real.read_wc_flags(cq);
 }
 
 static uint32_t read_slid(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.slid : c->real.read_slid(cq);
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.sl : c->real.read_sl(cq);
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wc.dlid_path_bits : c->real.read_dlid_path_bits(cq);
 }
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.ts : c->real.read_completion_ts(cq);
 }
 
 static uint16_t read_cvlan(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.cvlan : c->real.read_cvlan(cq);
 }
 
 static uint32_t read_flow_tag(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.flow_tag : c->real.read_flow_tag(cq);
 }
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	return c->snap ? c->cur.wallclock : c->real.read_completion_wallclock_ns(cq);
 }
 
 static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *tm)
 {
-	struct riso_cq *c = find(cq);
+	struct shim_cq *c = find(cq);
 
 	if (c->snap)
 		*tm = c->cur.tm;
@@ -320,11 +320,11 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *tm)
 }
 
 /**
- * riso_cqex_swap - put our functions in front of those the provider has
+ * shim_cqex_swap - put our functions in front of those the provider has
  * @c: what is known of the CQ; it is in the map already
  * @cq: the CQ
  */
-void riso_cqex_swap(struct riso_cq *c, struct ibv_cq_ex *cq)
+void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq)
 {
 	c->ex = true;
 	c->real = *cq;

@@ -3,10 +3,10 @@
  * The arithmetic of grants and of debt.
  *
  * Pure functions: no lock, no allocation, no clock, nothing but their arguments.
- * Only riso_grant_read() looks at memory that another CPU writes, the kernel's page.
+ * Only shim_grant_read() looks at memory that another CPU writes, the kernel's page.
  */
-#ifndef RISO_GRANT_H
-#define RISO_GRANT_H
+#ifndef SHIM_GRANT_H
+#define SHIM_GRANT_H
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -15,29 +15,29 @@
 #include "chunk.h"
 
 /**
- * struct riso_budget - what may still be posted in one direction
+ * struct shim_budget - what may still be posted in one direction
  * @grant: grants that were taken over; one without bytes is free
  * @next: the one that is spent first
  * @taken: number of the last grant taken over
  */
-struct riso_budget {
+struct shim_budget {
 	struct riso_grant grant[2];
 	__u32 next;
 	__u32 taken;
 };
 
 /**
- * struct riso_slice - debt in the present slice
+ * struct shim_slice - debt in the present slice
  * @start: when the slice began
  * @debt: cost bytes posted in it without a grant
  */
-struct riso_slice {
+struct shim_slice {
 	__u64 start;
 	__u64 debt;
 };
 
 /**
- * riso_grant_read - read the next grant from the kernel's page
+ * shim_grant_read - read the next grant from the kernel's page
  * @kdir: the direction there
  * @taken: number of the last grant that was taken over
  * @g: filled in
@@ -46,7 +46,7 @@ struct riso_slice {
  *
  * Return: the grant's number, or @taken when there is no further one.
  */
-static inline __u32 riso_grant_read(const struct riso_kdir *kdir, __u32 taken,
+static inline __u32 shim_grant_read(const struct riso_kdir *kdir, __u32 taken,
 				    struct riso_grant *g)
 {
 	__u32 seq = __atomic_load_n(&kdir->seq, __ATOMIC_ACQUIRE);
@@ -73,11 +73,11 @@ static inline __u32 riso_grant_read(const struct riso_kdir *kdir, __u32 taken,
 }
 
 /**
- * riso_budget_expire - drop what is void
+ * shim_budget_expire - drop what is void
  * @b: the budget
  * @now: time
  */
-static inline void riso_budget_expire(struct riso_budget *b, __u64 now)
+static inline void shim_budget_expire(struct shim_budget *b, __u64 now)
 {
 	int i;
 
@@ -87,23 +87,23 @@ static inline void riso_budget_expire(struct riso_budget *b, __u64 now)
 }
 
 /**
- * riso_budget_full - is there no room for another grant?
+ * shim_budget_full - is there no room for another grant?
  * @b: the budget
  *
  * Return: true if both have bytes left.
  */
-static inline bool riso_budget_full(const struct riso_budget *b)
+static inline bool shim_budget_full(const struct shim_budget *b)
 {
 	return b->grant[0].bytes && b->grant[1].bytes;
 }
 
 /**
- * riso_budget_add - take a grant over
+ * shim_budget_add - take a grant over
  * @b: a budget with room
  * @g: the grant
  * @n: its number
  */
-static inline void riso_budget_add(struct riso_budget *b,
+static inline void shim_budget_add(struct shim_budget *b,
 				   const struct riso_grant *g, __u32 n)
 {
 	if (!b->grant[b->next].bytes)
@@ -114,12 +114,12 @@ static inline void riso_budget_add(struct riso_budget *b,
 }
 
 /**
- * riso_budget_left - what may be posted
+ * shim_budget_left - what may be posted
  * @b: a budget without void grants
  *
  * Return: cost bytes.
  */
-static inline __u64 riso_budget_left(const struct riso_budget *b)
+static inline __u64 shim_budget_left(const struct shim_budget *b)
 {
 	__u64 sum = b->grant[0].bytes + b->grant[1].bytes;
 
@@ -127,11 +127,11 @@ static inline __u64 riso_budget_left(const struct riso_budget *b)
 }
 
 /**
- * riso_budget_spend - pay, from the older grant first
+ * shim_budget_spend - pay, from the older grant first
  * @b: a budget with that much left
  * @bytes: how much
  */
-static inline void riso_budget_spend(struct riso_budget *b, __u64 bytes)
+static inline void shim_budget_spend(struct shim_budget *b, __u64 bytes)
 {
 	struct riso_grant *g = &b->grant[b->next];
 	__u64 part = bytes < g->bytes ? bytes : g->bytes;
@@ -143,7 +143,7 @@ static inline void riso_budget_spend(struct riso_budget *b, __u64 bytes)
 }
 
 /**
- * riso_slice_debt - may this go out without a grant?
+ * shim_slice_debt - may this go out without a grant?
  * @s: the slice, which is charged if it may
  * @now: time
  * @slice_ns: length of a slice
@@ -152,7 +152,7 @@ static inline void riso_budget_spend(struct riso_budget *b, __u64 bytes)
  *
  * Return: true if so.
  */
-static inline bool riso_slice_debt(struct riso_slice *s, __u64 now,
+static inline bool shim_slice_debt(struct shim_slice *s, __u64 now,
 				   __u32 slice_ns, __u64 sparse, __u64 cost)
 {
 	if (now - s->start >= slice_ns) {
@@ -166,7 +166,7 @@ static inline bool riso_slice_debt(struct riso_slice *s, __u64 now,
 }
 
 /**
- * riso_cost - what a chunk, or a message that goes out whole, costs
+ * shim_cost - what a chunk, or a message that goes out whole, costs
  * @payload: its bytes
  * @mtu: path MTU
  * @header: riso_kpage.header
@@ -176,7 +176,7 @@ static inline bool riso_slice_debt(struct riso_slice *s, __u64 now,
  *
  * Return: cost bytes.
  */
-static inline __u64 riso_cost(__u64 payload, __u32 mtu, __u32 header,
+static inline __u64 shim_cost(__u64 payload, __u32 mtu, __u32 header,
 			      __u32 op_bytes)
 {
 	__u64 wire = riso_wire_bytes(payload, mtu, header) + RISO_MESSAGE_HEADER;
@@ -184,4 +184,4 @@ static inline __u64 riso_cost(__u64 payload, __u32 mtu, __u32 header,
 	return wire > op_bytes ? wire : op_bytes;
 }
 
-#endif /* RISO_GRANT_H */
+#endif /* SHIM_GRANT_H */

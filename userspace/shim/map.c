@@ -7,7 +7,7 @@
  * is replaced by a larger copy; the old one stays for those who still read it,
  * which costs as much memory again at most.
  *
- * Lock: riso_map.lock is taken by those who change the map; nothing else is
+ * Lock: shim_map.lock is taken by those who change the map; nothing else is
  * taken inside it.
  */
 #include <errno.h>
@@ -17,9 +17,9 @@
 
 enum { FIRST_BITS = 8 };
 
-static struct riso_map_table *new_table(unsigned int bits)
+static struct shim_map_table *new_table(unsigned int bits)
 {
-	struct riso_map_table *t;
+	struct shim_map_table *t;
 
 	t = calloc(1, sizeof(*t) + (sizeof(t->entry[0]) << bits));
 	if (!t)
@@ -29,24 +29,24 @@ static struct riso_map_table *new_table(unsigned int bits)
 	return t;
 }
 
-static void put(struct riso_map_table *t, uintptr_t key, void *value)
+static void put(struct shim_map_table *t, uintptr_t key, void *value)
 {
-	size_t i = riso_map_hash(t, key);
+	size_t i = shim_map_hash(t, key);
 
-	while (t->entry[i].key > RISO_MAP_REMOVED)
+	while (t->entry[i].key > SHIM_MAP_REMOVED)
 		i = (i + 1) & t->mask;
 	if (!t->entry[i].key)
 		t->used++;
 	__atomic_store_n(&t->entry[i].value, value, __ATOMIC_RELAXED);
-	/* Pairs with the load of riso_map_find(). */
+	/* Pairs with the load of shim_map_find(). */
 	__atomic_store_n(&t->entry[i].key, key, __ATOMIC_RELEASE);
 }
 
 /* Make room for another one; the lock is held. */
-static bool make_room(struct riso_map *map)
+static bool make_room(struct shim_map *map)
 {
-	struct riso_map_table *old = map->table;
-	struct riso_map_table *t;
+	struct shim_map_table *old = map->table;
+	struct shim_map_table *t;
 	size_t i;
 
 	if (old && old->used <= old->mask / 2)
@@ -55,85 +55,85 @@ static bool make_room(struct riso_map *map)
 	if (!t)
 		return false;
 	for (i = 0; old && i <= old->mask; i++)
-		if (old->entry[i].key > RISO_MAP_REMOVED)
+		if (old->entry[i].key > SHIM_MAP_REMOVED)
 			put(t, old->entry[i].key, old->entry[i].value);
 	t->old = old;
-	/* Pairs with the load of riso_map_find(). */
+	/* Pairs with the load of shim_map_find(). */
 	__atomic_store_n(&map->table, t, __ATOMIC_RELEASE);
 	return true;
 }
 
 /**
- * riso_map_add - add an address
+ * shim_map_add - add an address
  * @map: the map
  * @key: an address that is not there
  * @value: what belongs to it
  *
  * Return: 0 or ENOMEM.
  */
-int riso_map_add(struct riso_map *map, const void *key, void *value)
+int shim_map_add(struct shim_map *map, const void *key, void *value)
 {
 	bool room;
 
-	riso_lock(&map->lock);
+	shim_lock(&map->lock);
 	room = make_room(map);
 	if (room)
 		put(map->table, (uintptr_t)key, value);
-	riso_unlock(&map->lock);
+	shim_unlock(&map->lock);
 	return room ? 0 : ENOMEM;
 }
 
 /**
- * riso_map_del - remove an address
+ * shim_map_del - remove an address
  * @map: the map
  * @key: an address that nobody looks up any more; may be missing
  */
-void riso_map_del(struct riso_map *map, const void *key)
+void shim_map_del(struct shim_map *map, const void *key)
 {
-	struct riso_map_table *t;
+	struct shim_map_table *t;
 	size_t i;
 
-	riso_lock(&map->lock);
+	shim_lock(&map->lock);
 	t = map->table;
 	if (!t)
 		goto unlock;
-	i = riso_map_hash(t, (uintptr_t)key);
+	i = shim_map_hash(t, (uintptr_t)key);
 	while (t->entry[i].key && t->entry[i].key != (uintptr_t)key)
 		i = (i + 1) & t->mask;
 	if (!t->entry[i].key)
 		goto unlock;
-	__atomic_store_n(&t->entry[i].key, RISO_MAP_REMOVED, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->entry[i].key, SHIM_MAP_REMOVED, __ATOMIC_RELEASE);
 	/* Nobody looks further than a free one, so what leads to it is free, too. */
-	while (t->entry[i].key == RISO_MAP_REMOVED && !t->entry[(i + 1) & t->mask].key) {
+	while (t->entry[i].key == SHIM_MAP_REMOVED && !t->entry[(i + 1) & t->mask].key) {
 		__atomic_store_n(&t->entry[i].key, 0, __ATOMIC_RELEASE);
 		t->used--;
 		i = (i - 1) & t->mask;
 	}
 unlock:
-	riso_unlock(&map->lock);
+	shim_unlock(&map->lock);
 }
 
 /**
- * riso_map_search - look a value up by what it is
+ * shim_map_search - look a value up by what it is
  * @map: the map
  * @match: tells whether it is the one
  * @arg: for @match
  *
  * Return: the value or NULL.
  */
-void *riso_map_search(struct riso_map *map, bool (*match)(void *value, void *arg),
+void *shim_map_search(struct shim_map *map, bool (*match)(void *value, void *arg),
 		      void *arg)
 {
-	struct riso_map_table *t;
+	struct shim_map_table *t;
 	void *found = NULL;
 	size_t i;
 
-	riso_lock(&map->lock);
+	shim_lock(&map->lock);
 	t = map->table;
 	for (i = 0; t && i <= t->mask && !found; i++)
-		if (t->entry[i].key > RISO_MAP_REMOVED &&
+		if (t->entry[i].key > SHIM_MAP_REMOVED &&
 		    match(t->entry[i].value, arg))
 			found = t->entry[i].value;
-	riso_unlock(&map->lock);
+	shim_unlock(&map->lock);
 	return found;
 }

@@ -2,61 +2,61 @@
 /*
  * A map from addresses to what the shim knows of them. See map.c.
  */
-#ifndef RISO_MAP_H
-#define RISO_MAP_H
+#ifndef SHIM_MAP_H
+#define SHIM_MAP_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Key of an entry that was removed. */
-enum { RISO_MAP_REMOVED = 1 };
+enum { SHIM_MAP_REMOVED = 1 };
 
 /**
- * struct riso_map_entry - a key and its value
- * @key: the address, 0 for never used, or RISO_MAP_REMOVED
+ * struct shim_map_entry - a key and its value
+ * @key: the address, 0 for never used, or SHIM_MAP_REMOVED
  * @value: what belongs to it
  */
-struct riso_map_entry {
+struct shim_map_entry {
 	uintptr_t key;
 	void *value;
 };
 
 /**
- * struct riso_map_table - the entries of a map
+ * struct shim_map_table - the entries of a map
  * @old: the table in use before, which somebody may still be reading
  * @shift: of the hash, to the index of an entry
  * @mask: number of entries less one
  * @used: entries that are not free, the removed ones included
  * @entry: the entries
  */
-struct riso_map_table {
-	struct riso_map_table *old;
+struct shim_map_table {
+	struct shim_map_table *old;
 	unsigned int shift;
 	size_t mask;
 	size_t used;
-	struct riso_map_entry entry[];
+	struct shim_map_entry entry[];
 };
 
 /**
- * struct riso_map - a map
+ * struct shim_map - a map
  * @lock: serialises those who change it
  * @table: its entries, NULL for none yet
  */
-struct riso_map {
+struct shim_map {
 	pthread_mutex_t lock;
-	struct riso_map_table *table;
+	struct shim_map_table *table;
 };
 
-#define RISO_MAP_INIT { .lock = PTHREAD_MUTEX_INITIALIZER }
+#define SHIM_MAP_INIT { .lock = PTHREAD_MUTEX_INITIALIZER }
 
-static inline size_t riso_map_hash(const struct riso_map_table *t, uintptr_t key)
+static inline size_t shim_map_hash(const struct shim_map_table *t, uintptr_t key)
 {
 	return ((uint64_t)key >> 4) * 0x9e3779b97f4a7c15ULL >> t->shift;
 }
 
 /**
- * riso_map_find - look an address up
+ * shim_map_find - look an address up
  * @map: the map
  * @key: the address
  *
@@ -64,16 +64,16 @@ static inline size_t riso_map_hash(const struct riso_map_table *t, uintptr_t key
  *
  * Return: its value or NULL.
  */
-static inline void *riso_map_find(const struct riso_map *map, const void *key)
+static inline void *shim_map_find(const struct shim_map *map, const void *key)
 {
-	const struct riso_map_table *t;
+	const struct shim_map_table *t;
 	uintptr_t k;
 	size_t i;
 
 	t = __atomic_load_n(&map->table, __ATOMIC_ACQUIRE);
 	if (!t)
 		return NULL;
-	for (i = riso_map_hash(t, (uintptr_t)key);; i = (i + 1) & t->mask) {
+	for (i = shim_map_hash(t, (uintptr_t)key);; i = (i + 1) & t->mask) {
 		k = __atomic_load_n(&t->entry[i].key, __ATOMIC_ACQUIRE);
 		/* First, as 0 may be looked up: a free one has the value of who went. */
 		if (!k)
@@ -84,9 +84,9 @@ static inline void *riso_map_find(const struct riso_map *map, const void *key)
 	}
 }
 
-int riso_map_add(struct riso_map *map, const void *key, void *value);
-void riso_map_del(struct riso_map *map, const void *key);
-void *riso_map_search(struct riso_map *map, bool (*match)(void *value, void *arg),
+int shim_map_add(struct shim_map *map, const void *key, void *value);
+void shim_map_del(struct shim_map *map, const void *key);
+void *shim_map_search(struct shim_map *map, bool (*match)(void *value, void *arg),
 		      void *arg);
 
-#endif /* RISO_MAP_H */
+#endif /* SHIM_MAP_H */

@@ -23,32 +23,32 @@
 
 #include "shim.h"
 
-struct riso_map riso_ctxs = RISO_MAP_INIT;
-struct riso_map riso_flows = RISO_MAP_INIT;
-struct riso_map riso_cqs = RISO_MAP_INIT;
-struct riso_real riso_real;
+struct shim_map shim_ctxs = SHIM_MAP_INIT;
+struct shim_map shim_qps = SHIM_MAP_INIT;
+struct shim_map shim_cqs = SHIM_MAP_INIT;
+struct shim_real shim_real;
 
 /* Queue pairs that are not governed, and of which the kernel knows why. */
-static struct riso_map told = RISO_MAP_INIT;
+static struct shim_map told = SHIM_MAP_INIT;
 
 /* Serialises who asks the kernel: the last answer is the one in force. */
-pthread_mutex_t riso_class_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t shim_class_lock = PTHREAD_MUTEX_INITIALIZER;
 /* What is known of the sizes of CQs; who holds it waits for no session. */
-pthread_mutex_t riso_size_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t shim_size_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What ibv_wr_* functions there are here: all up to ibv_wr_send_tso() */
 enum { KNOWN_SEND_OPS = 2 * IBV_QP_EX_WITH_TSO - 1 };
 
 enum {
 	/* Entries that a CQ is made larger by, so that it seldom has to be resized. */
-	CQ_EXTRA = 4 * RISO_SLOTS,
+	CQ_EXTRA = 4 * SHIM_SLOTS,
 	/* And that it is made larger by at most. */
-	CQ_EXTRA_MAX = 8 * RISO_SLOTS,
+	CQ_EXTRA_MAX = 8 * SHIM_SLOTS,
 };
 
-static struct riso_ctx *find_ctx(const struct ibv_context *context)
+static struct shim_ctx *find_ctx(const struct ibv_context *context)
 {
-	return riso_map_find(&riso_ctxs, context);
+	return shim_map_find(&shim_ctxs, context);
 }
 
 /* Work requests that go straight to the provider with a completion that is ours to ask for */
@@ -66,7 +66,7 @@ static struct ibv_send_wr *wr_behind(struct ibv_send_wr *first, size_t num)
  * Queue pairs of class latency: each work request is asked a completion for, in copies,
  * as the program may not see its own changed.
  */
-static int post_all_signaled(struct riso_flow *f, struct ibv_send_wr *wr,
+static int post_all_signaled(struct shim_qp *f, struct ibv_send_wr *wr,
 			     struct ibv_send_wr **bad_wr)
 {
 	struct ibv_send_wr copy[DIRECT_BATCH];
@@ -95,21 +95,21 @@ static int post_all_signaled(struct riso_flow *f, struct ibv_send_wr *wr,
 }
 
 /* Nobody is between ibv_wr_start() and ibv_wr_complete() then. */
-static void lock_to_post(struct riso_flow *f)
+static void lock_to_post(struct shim_qp *f)
 {
 	if (f->ex)
-		riso_lock(&f->build.lock);
-	riso_lock(&f->ctx->m->lock);
+		shim_lock(&f->build.lock);
+	shim_lock(&f->ctx->m->lock);
 }
 
-static void unlock_posted(struct riso_flow *f)
+static void unlock_posted(struct shim_qp *f)
 {
-	riso_member_unlock(f->ctx->m);
+	shim_unlock_and_drive(f->ctx->m);
 	if (f->ex)
-		riso_unlock(&f->build.lock);
+		shim_unlock(&f->build.lock);
 }
 
-static int post_direct(struct riso_flow *f, struct ibv_send_wr *wr,
+static int post_direct(struct shim_qp *f, struct ibv_send_wr *wr,
 		       struct ibv_send_wr **bad_wr)
 {
 	if (f->sig_all)
@@ -118,13 +118,13 @@ static int post_direct(struct riso_flow *f, struct ibv_send_wr *wr,
 }
 
 /* All but the short way of post_send(). */
-static __attribute__((noinline)) int post_governed(struct riso_flow *f,
+static __attribute__((noinline)) int post_governed(struct shim_qp *f,
 						   struct ibv_send_wr *wr,
 						   struct ibv_send_wr **bad_wr)
 {
 	int err;
 
-	riso_flow_refresh(f);
+	shim_qp_refresh(f);
 	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE))
 		return post_direct(f, wr, bad_wr);
 	lock_to_post(f);
@@ -132,7 +132,7 @@ static __attribute__((noinline)) int post_governed(struct riso_flow *f,
 	if (f->pass)
 		err = post_direct(f, wr, bad_wr);
 	else
-		err = riso_queue_post(f, wr, bad_wr);
+		err = shim_queue_post(f, wr, bad_wr);
 	unlock_posted(f);
 	return err;
 }
@@ -141,17 +141,17 @@ static __attribute__((noinline)) int post_governed(struct riso_flow *f,
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr)
 {
-	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
 
 	if (!f)
 		return find_ctx(qp->context)->ops.post_send(qp, wr, bad_wr);
-	if (riso_flow_fresh(f) && __atomic_load_n(&f->pass, __ATOMIC_ACQUIRE) &&
+	if (shim_qp_fresh(f) && __atomic_load_n(&f->pass, __ATOMIC_ACQUIRE) &&
 	    !f->sig_all)
 		return f->ctx->ops.post_send(qp, wr, bad_wr);
 	return post_governed(f, wr, bad_wr);
 }
 
-static int bind_direct(struct riso_flow *f, struct ibv_mw *mw,
+static int bind_direct(struct shim_qp *f, struct ibv_mw *mw,
 		       const struct ibv_mw_bind *bind)
 {
 	struct ibv_mw_bind copy = *bind;
@@ -163,7 +163,7 @@ static int bind_direct(struct riso_flow *f, struct ibv_mw *mw,
 
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
 	int err;
 
 	if (!f)
@@ -174,59 +174,59 @@ static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 	if (f->pass)
 		err = bind_direct(f, mw, bind);
 	else
-		err = riso_queue_bind(f, mw, bind);
+		err = shim_queue_bind(f, mw, bind);
 	unlock_posted(f);
 	return err;
 }
 
-static bool is_active(const struct riso_cq *c)
+static bool is_active(const struct shim_cq *c)
 {
 	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
 }
 
 static int poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
-	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
 	int n;
 
 	if (!c)
 		return find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
-	if (is_active(c) || c->ex || !riso_poll_begin())
-		return riso_comp_poll(c, num, wc);
+	if (is_active(c) || c->ex || !shim_poll_begin())
+		return shim_comp_poll(c, num, wc);
 	if (is_active(c)) {
-		riso_poll_end();
-		return riso_comp_poll(c, num, wc);
+		shim_poll_end();
+		return shim_comp_poll(c, num, wc);
 	}
 	n = c->ctx->ops.poll_cq(cq, num, wc);
-	riso_poll_end();
+	shim_poll_end();
 	return n;
 }
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
 
 	if (!c)
 		return find_ctx(cq->context)->ops.req_notify_cq(cq, solicited_only);
-	return riso_comp_arm(c, solicited_only);
+	return shim_comp_arm(c, solicited_only);
 }
 
-static struct riso_cq *new_cq(struct riso_ctx *ctx, int asked)
+static struct shim_cq *new_cq(struct shim_ctx *ctx, int asked)
 {
-	struct riso_cq *c = calloc(1, sizeof(*c));
+	struct shim_cq *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->ctx = ctx;
 	c->asked = asked;
-	c->spare = RISO_SPARE;
+	c->spare = SHIM_SPARE;
 	LIST_INIT(&c->zombies);
 	pthread_mutex_init(&c->session, NULL);
 	pthread_mutex_init(&c->resize, NULL);
 	return c;
 }
 
-static void free_cq(struct riso_cq *c)
+static void free_cq(struct shim_cq *c)
 {
 	if (!c)
 		return;
@@ -237,19 +237,19 @@ static void free_cq(struct riso_cq *c)
 }
 
 /* Without memory it is a CQ like those that we do not know. */
-static void add_cq(struct riso_ctx *ctx, struct ibv_cq *cq, int asked, bool ex)
+static void add_cq(struct shim_ctx *ctx, struct ibv_cq *cq, int asked, bool ex)
 {
-	struct riso_cq *c = new_cq(ctx, asked);
+	struct shim_cq *c = new_cq(ctx, asked);
 
 	if (!c)
 		return;
 	c->cq = cq;
-	if (riso_map_add(&riso_cqs, cq, c)) {
+	if (shim_map_add(&shim_cqs, cq, c)) {
 		free_cq(c);
 		return;
 	}
 	if (ex)
-		riso_cqex_swap(c, (struct ibv_cq_ex *)cq);
+		shim_cqex_swap(c, (struct ibv_cq_ex *)cq);
 }
 
 /* With @more on top, or as many of them as there may be. */
@@ -271,11 +271,11 @@ static int extra_entries(int asked)
 	while (full <= asked)
 		full *= 2;
 	full -= asked + 1;
-	return full < RISO_SLOTS || full > CQ_EXTRA ? CQ_EXTRA : full;
+	return full < SHIM_SLOTS || full > CQ_EXTRA ? CQ_EXTRA : full;
 }
 
 /**
- * riso_create_cq - ibv_create_cq()
+ * shim_create_cq - ibv_create_cq()
  * @context: see there
  * @cqe: see there
  * @cq_context: see there
@@ -284,12 +284,12 @@ static int extra_entries(int asked)
  *
  * Return: see there.
  */
-struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
+struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 			      void *cq_context,
 			      struct ibv_comp_channel *channel,
 			      int comp_vector)
 {
-	struct riso_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = find_ctx(context);
 	struct ibv_cq *cq;
 	int real = cqe;
 
@@ -297,9 +297,9 @@ struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
 		ctx = NULL;
 	if (ctx)
 		real = larger(cqe, extra_entries(cqe), ctx->max_cqe);
-	cq = riso_real.create_cq(context, real, cq_context, channel, comp_vector);
+	cq = shim_real.create_cq(context, real, cq_context, channel, comp_vector);
 	if (!cq && real != cqe)
-		cq = riso_real.create_cq(context, cqe, cq_context, channel,
+		cq = shim_real.create_cq(context, cqe, cq_context, channel,
 					 comp_vector);
 	if (cq && ctx)
 		add_cq(ctx, cq, cqe, false);
@@ -313,7 +313,7 @@ struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
 				      struct ibv_cq_init_attr_ex *attr)
 {
-	struct riso_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = find_ctx(context);
 	uint64_t wc_flags = attr->wc_flags;
 	uint32_t flags = attr->flags;
 	uint32_t cqe = attr->cqe;
@@ -342,17 +342,17 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
 }
 
 /* What its flows would like, with the size locked */
-static int wanted_extra(const struct riso_cq *c)
+static int wanted_extra(const struct shim_cq *c)
 {
 	return c->reserved < CQ_EXTRA_MAX ? c->reserved : CQ_EXTRA_MAX;
 }
 
 /* Its size has changed; it is locked. Who has asked for all of it has overcommitted it. */
-static void update_spare(struct riso_cq *c)
+static void update_spare(struct shim_cq *c)
 {
 	int spare = c->cq->cqe - c->asked;
 
-	__atomic_store_n(&c->spare, spare < RISO_SPARE ? RISO_SPARE : spare,
+	__atomic_store_n(&c->spare, spare < SHIM_SPARE ? SHIM_SPARE : spare,
 			 __ATOMIC_RELAXED);
 }
 
@@ -360,18 +360,18 @@ static void update_spare(struct riso_cq *c)
  * Let the provider resize a CQ. It may wait for a session of another thread, which may wait
  * for the lock of the sizes: that is released meanwhile.
  */
-static int resize_unlocked(struct riso_cq *c, int cqe)
+static int resize_unlocked(struct shim_cq *c, int cqe)
 {
 	int err;
 
-	riso_unlock(&riso_size_lock);
-	err = riso_real.resize_cq(c->cq, cqe);
-	riso_lock(&riso_size_lock);
+	shim_unlock(&shim_size_lock);
+	err = shim_real.resize_cq(c->cq, cqe);
+	shim_lock(&shim_size_lock);
 	return err;
 }
 
 /* With entries for chunks on top, also of flows that come meanwhile; the sizes are locked. */
-static int resize_with_extra(struct riso_cq *c, int cqe)
+static int resize_with_extra(struct shim_cq *c, int cqe)
 {
 	int max = c->ctx->max_cqe;
 	int extra = wanted_extra(c);
@@ -389,59 +389,59 @@ static int resize_with_extra(struct riso_cq *c, int cqe)
 }
 
 /**
- * riso_resize_cq - ibv_resize_cq()
+ * shim_resize_cq - ibv_resize_cq()
  * @cq: see there
  * @cqe: see there
  *
  * The entries for chunks come on top, as far as the device goes. Near its limit the program
- * gets what it asks for all the same: its flows keep posting, so that all but RISO_SPARE
+ * gets what it asks for all the same: its flows keep posting, so that all but SHIM_SPARE
  * entries are safe to be filled, and no other flow finds room.
  *
  * Return: see there.
  */
-int riso_resize_cq(struct ibv_cq *cq, int cqe)
+int shim_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
 	int err = 0;
 
 	if (!c)
-		return riso_real.resize_cq(cq, cqe);
-	riso_lock(&c->resize);
-	riso_lock(&riso_size_lock);
+		return shim_real.resize_cq(cq, cqe);
+	shim_lock(&c->resize);
+	shim_lock(&shim_size_lock);
 	/*
 	 * Before anything has changed, and for a flow that comes meanwhile, too; what is
 	 * too large is the provider's to refuse.
 	 */
 	if (cqe > 0 && cqe <= c->ctx->max_cqe)
-		err = riso_comp_grow(c, cqe);
+		err = shim_comp_grow(c, cqe);
 	if (!err)
 		err = resize_with_extra(c, cqe);
-	riso_unlock(&riso_size_lock);
-	riso_unlock(&c->resize);
+	shim_unlock(&shim_size_lock);
+	shim_unlock(&c->resize);
 	return err;
 }
 
 /**
- * riso_destroy_cq - ibv_destroy_cq()
+ * shim_destroy_cq - ibv_destroy_cq()
  * @cq: see there
  *
  * Return: see there.
  */
-int riso_destroy_cq(struct ibv_cq *cq)
+int shim_destroy_cq(struct ibv_cq *cq)
 {
-	struct riso_cq *c = riso_map_find(&riso_cqs, cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
 	int err;
 
 	/* With a queue pair it stays; another one may get its address otherwise. */
 	if (!c || c->flows)
-		return riso_real.destroy_cq(cq);
-	riso_map_del(&riso_cqs, cq);
-	err = riso_real.destroy_cq(cq);
+		return shim_real.destroy_cq(cq);
+	shim_map_del(&shim_cqs, cq);
+	err = shim_real.destroy_cq(cq);
 	if (err) {
-		riso_map_add(&riso_cqs, cq, c);
+		shim_map_add(&shim_cqs, cq, c);
 		return err;
 	}
-	riso_comp_bury(c);
+	shim_comp_bury(c);
 	free_cq(c);
 	return 0;
 }
@@ -459,7 +459,7 @@ static bool sleeps(struct ibv_comp_channel *channel)
 }
 
 /* May an event be one that says nothing to the program? */
-static bool may_hide(const struct riso_ctx *ctx)
+static bool may_hide(const struct shim_ctx *ctx)
 {
 	return __atomic_load_n(&ctx->tagged, __ATOMIC_RELAXED) &&
 	       (__atomic_load_n(&ctx->m->held, __ATOMIC_RELAXED) ||
@@ -471,22 +471,22 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
 					      struct ibv_cq **cq, void **cq_context)
 {
 	bool any = !sleeps(channel);
-	struct riso_cq *c;
+	struct shim_cq *c;
 	int err;
 
 	for (;;) {
-		err = riso_real.get_cq_event(channel, cq, cq_context);
+		err = shim_real.get_cq_event(channel, cq, cq_context);
 		if (err || any)
 			return err;
-		c = riso_map_find(&riso_cqs, *cq);
-		if (!c || riso_comp_is_news(c))
+		c = shim_map_find(&shim_cqs, *cq);
+		if (!c || shim_comp_is_news(c))
 			return 0;
-		riso_real.ack_cq_events(*cq, 1);
+		shim_real.ack_cq_events(*cq, 1);
 	}
 }
 
 /**
- * riso_get_cq_event - ibv_get_cq_event()
+ * shim_get_cq_event - ibv_get_cq_event()
  * @channel: see there
  * @cq: see there
  * @cq_context: see there
@@ -497,33 +497,33 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
  *
  * Return: see there.
  */
-int riso_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 		      void **cq_context)
 {
-	struct riso_ctx *ctx = find_ctx(channel->context);
+	struct shim_ctx *ctx = find_ctx(channel->context);
 
 	if (ctx && may_hide(ctx))
 		return get_news(channel, cq, cq_context);
-	return riso_real.get_cq_event(channel, cq, cq_context);
+	return shim_real.get_cq_event(channel, cq, cq_context);
 }
 
 /* Unless the provider may have to wait for a session, which may be that of this thread. */
-static void try_resize(struct riso_cq *c, int cqe)
+static void try_resize(struct shim_cq *c, int cqe)
 {
-	if (!riso_cqex_try(c))
+	if (!shim_cqex_try(c))
 		return;
-	riso_real.resize_cq(c->cq, cqe);
-	riso_cqex_leave(c);
+	shim_real.resize_cq(c->cq, cqe);
+	shim_cqex_leave(c);
 }
 
 /* Is there room for the chunks of one more flow? What the CQ has is locked. */
-static bool find_room(struct riso_cq *c)
+static bool find_room(struct shim_cq *c)
 {
 	int want = c->asked + wanted_extra(c);
 
 	if (want > c->cq->cqe && want <= c->ctx->max_cqe)
 		try_resize(c, want);
-	return c->cq->cqe - c->asked >= RISO_SPARE;
+	return c->cq->cqe - c->asked >= SHIM_SPARE;
 }
 
 /*
@@ -531,28 +531,28 @@ static bool find_room(struct riso_cq *c)
  * false if there are none. Who resizes the CQ just now, and may wait for a session, sees
  * the flow when that is done, and gets entries for it.
  */
-static bool reserve(struct riso_cq *c)
+static bool reserve(struct shim_cq *c)
 {
 	bool ok = true;
 
-	riso_lock(&riso_size_lock);
-	c->reserved += RISO_SLOTS;
+	shim_lock(&shim_size_lock);
+	c->reserved += SHIM_SLOTS;
 	if (!pthread_mutex_trylock(&c->resize)) {
 		ok = find_room(c);
 		if (!ok)
-			c->reserved -= RISO_SLOTS;
+			c->reserved -= SHIM_SLOTS;
 		update_spare(c);
 		pthread_mutex_unlock(&c->resize);
 	}
-	riso_unlock(&riso_size_lock);
+	shim_unlock(&shim_size_lock);
 	return ok;
 }
 
-static void unreserve(struct riso_cq *c)
+static void unreserve(struct shim_cq *c)
 {
-	riso_lock(&riso_size_lock);
-	c->reserved -= RISO_SLOTS;
-	riso_unlock(&riso_size_lock);
+	shim_lock(&shim_size_lock);
+	c->reserved -= SHIM_SLOTS;
+	shim_unlock(&shim_size_lock);
 }
 
 /* The class of whoever says nothing else. */
@@ -574,41 +574,41 @@ static uint32_t default_wish(void)
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(env, names[i].name))
 			return names[i].class_id;
-	riso_debug("RDMA_ISOLATE_CLASS: there is no class '%s'", env);
+	shim_debug("RDMA_ISOLATE_CLASS: there is no class '%s'", env);
 	return RISO_CLASS_BY_RULE;
 }
 
 /* Ask the kernel for the class @wish; an error leaves things as they are. Locked. */
-static int ask(struct riso_flow *f, uint32_t wish)
+static int ask(struct shim_qp *f, uint32_t wish)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	uint32_t class_id = wish;
 	int err;
 
-	err = riso_member_register(m, f->qp->qp_num, &class_id);
+	err = shim_member_register(m, f->qp->qp_num, &class_id);
 	if (err)
 		return err;
 	if (class_id != RISO_CLASS_LATENCY)
-		riso_comp_join(f);
-	riso_lock(&m->lock);
+		shim_comp_join(f);
+	shim_lock(&m->lock);
 	f->alone = false;
 	f->class_id = class_id;
 	f->joins = false;
-	riso_queue_pass(f);
+	shim_queue_pass(f);
 	if (m->held)
-		riso_queue_drive(m);
-	riso_member_unlock(m);
+		shim_queue_drive(m);
+	shim_unlock_and_drive(m);
 	return 0;
 }
 
 /* Take part in the device, and ask for the class that the flow would like. Locked. */
-static int join(struct riso_flow *f)
+static int join(struct shim_qp *f)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	uint32_t classes;
 	int err;
 
-	err = riso_member_attach(m, f->qp->qp_num);
+	err = shim_member_attach(m, f->qp->qp_num);
 	classes = __atomic_load_n(&m->kpage->classes, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
 	if (err)
@@ -616,16 +616,16 @@ static int join(struct riso_flow *f)
 	err = ask(f, f->class_wish);
 	if (err != EPERM || f->class_wish == RISO_CLASS_BY_RULE)
 		return err;
-	riso_debug("%s: no rule lets this program choose its class", m->name);
+	shim_debug("%s: no rule lets this program choose its class", m->name);
 	return ask(f, RISO_CLASS_BY_RULE);
 }
 
 /* The kernel knows why it has no place for a process. */
-static void report_refused(struct riso_flow *f, int err)
+static void report_refused(struct shim_qp *f, int err)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 
-	riso_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
+	shim_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
 		   strerror(err));
 	__atomic_store_n(&m->refused, true, __ATOMIC_RELAXED);
 	switch (err) {
@@ -633,79 +633,79 @@ static void report_refused(struct riso_flow *f, int err)
 	case EDQUOT:
 		return;
 	case ENOMEM:
-		return riso_member_report(m, f->qp->qp_num, RISO_REASON_MEMORY);
+		return shim_member_report(m, f->qp->qp_num, RISO_REASON_MEMORY);
 	case EAGAIN:
-		return riso_member_report(m, f->qp->qp_num, RISO_REASON_NO_THREAD);
+		return shim_member_report(m, f->qp->qp_num, RISO_REASON_NO_THREAD);
 	default:
-		riso_member_report(m, f->qp->qp_num, RISO_REASON_SHIM_LIMIT);
+		shim_member_report(m, f->qp->qp_num, RISO_REASON_SHIM_LIMIT);
 	}
 }
 
-static void ask_kernel(struct riso_flow *f)
+static void ask_kernel(struct shim_qp *f)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	int err;
 
 	err = join(f);
 	if (!err)
 		return;
 	report_refused(f, err);
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	f->alone = true;
-	riso_queue_pass(f);
+	shim_queue_pass(f);
 	if (m->held)
-		riso_queue_drive(m);
-	riso_member_unlock(m);
+		shim_queue_drive(m);
+	shim_unlock_and_drive(m);
 }
 
 /**
- * riso_flow_ask - have a flow governed, in a class
+ * shim_qp_ask - have a flow governed, in a class
  * @f: the flow; nothing is locked
  *
  * A wish that no rule allows is kept: another rule may.
  */
-void riso_flow_ask(struct riso_flow *f)
+void shim_qp_ask(struct shim_qp *f)
 {
-	riso_lock(&riso_class_lock);
+	shim_lock(&shim_class_lock);
 	ask_kernel(f);
-	riso_unlock(&riso_class_lock);
+	shim_unlock(&shim_class_lock);
 }
 
 /* Does it hold something, and may its class have changed? */
 static bool is_stale(void *value, void *arg)
 {
-	struct riso_flow *f = value;
+	struct shim_qp *f = value;
 
-	return f->ctx->m == arg && !riso_flow_fresh(f) &&
+	return f->ctx->m == arg && !shim_qp_fresh(f) &&
 	       __atomic_load_n(&f->holds, __ATOMIC_RELAXED);
 }
 
 /**
- * riso_flows_refresh - ask for the classes of flows that hold something
+ * shim_qps_refresh - ask for the classes of flows that hold something
  * @m: the member, not locked
  *
  * For those that the program does not post to. A flow leaves the map under
- * riso_class_lock, so those that are found stay.
+ * shim_class_lock, so those that are found stay.
  */
-void riso_flows_refresh(struct riso_member *m)
+void shim_qps_refresh(struct shim_member *m)
 {
-	uint32_t classes = __atomic_load_n(&riso_member_kpage(m)->classes,
+	uint32_t classes = __atomic_load_n(&shim_member_kpage(m)->classes,
 					   __ATOMIC_ACQUIRE);
-	struct riso_flow *f;
+	struct shim_qp *f;
 	int saved = errno;
 
-	riso_lock(&riso_class_lock);
-	while ((f = riso_map_search(&riso_flows, is_stale, m)))
+	shim_lock(&shim_class_lock);
+	while ((f = shim_map_search(&shim_qps, is_stale, m)))
 		ask_kernel(f);
 	__atomic_store_n(&m->classes, classes, __ATOMIC_RELAXED);
-	riso_unlock(&riso_class_lock);
+	shim_unlock(&shim_class_lock);
 	errno = saved;
 }
 
 static bool mark_stale(void *value, void *arg)
 {
-	struct riso_flow *f = value;
-	struct riso_member *m = f->ctx->m;
+	struct shim_qp *f = value;
+	struct shim_member *m = f->ctx->m;
 
 	if (m == arg)
 		__atomic_store_n(&f->classes, m->kpage->classes - 1, __ATOMIC_RELAXED);
@@ -713,68 +713,68 @@ static bool mark_stale(void *value, void *arg)
 }
 
 /* There may be a place, or a thread, by now: all flows ask again with their next post. */
-static void ask_refused(struct riso_member *m)
+static void ask_refused(struct shim_member *m)
 {
-	riso_lock(&riso_class_lock);
+	shim_lock(&shim_class_lock);
 	if (__atomic_exchange_n(&m->refused, false, __ATOMIC_RELAXED))
-		riso_map_search(&riso_flows, mark_stale, m);
-	riso_unlock(&riso_class_lock);
+		shim_map_search(&shim_qps, mark_stale, m);
+	shim_unlock(&shim_class_lock);
 }
 
 static bool tell_no_thread(void *value, void *arg)
 {
-	struct riso_flow *f = value;
+	struct shim_qp *f = value;
 
 	if (f->ctx->m == arg)
-		riso_member_report(arg, f->qp->qp_num, RISO_REASON_NO_THREAD);
+		shim_member_report(arg, f->qp->qp_num, RISO_REASON_NO_THREAD);
 	return false;
 }
 
 /**
- * riso_flows_no_thread - a member has no helper, so nothing of it is governed
+ * shim_qps_no_thread - a member has no helper, so nothing of it is governed
  * @m: the member, attached and not locked
  */
-void riso_flows_no_thread(struct riso_member *m)
+void shim_qps_no_thread(struct shim_member *m)
 {
-	riso_map_search(&riso_flows, tell_no_thread, m);
+	shim_map_search(&shim_qps, tell_no_thread, m);
 }
 
 /**
- * riso_set_class - rdma_isolate_set_class()
+ * shim_set_class - rdma_isolate_set_class()
  * @qp: see there
  * @class_id: see there
  *
  * Return: see there.
  */
-int riso_set_class(struct ibv_qp *qp, uint32_t class_id)
+int shim_set_class(struct ibv_qp *qp, uint32_t class_id)
 {
-	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
 	int err;
 
 	if (class_id > RISO_CLASS_BANDWIDTH)
 		return EINVAL;
 	if (!f)
 		return EOPNOTSUPP;
-	riso_lock(&riso_class_lock);
+	shim_lock(&shim_class_lock);
 	err = f->alone ? EOPNOTSUPP : ask(f, class_id);
 	if (!err)
 		f->class_wish = class_id;
-	riso_unlock(&riso_class_lock);
+	shim_unlock(&shim_class_lock);
 	return err;
 }
 
 /**
- * riso_over_target - rdma_isolate_over_target()
+ * shim_over_target - rdma_isolate_over_target()
  * @qp: see there
  *
  * Return: see there.
  */
-int riso_over_target(struct ibv_qp *qp)
+int shim_over_target(struct ibv_qp *qp)
 {
-	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
 
 	return f && !f->alone &&
-	       __atomic_load_n(&riso_member_kpage(f->ctx->m)->over_target,
+	       __atomic_load_n(&shim_member_kpage(f->ctx->m)->over_target,
 			       __ATOMIC_RELAXED);
 }
 
@@ -783,7 +783,7 @@ int riso_over_target(struct ibv_qp *qp)
  * asked for them. Without, a provider's queue pair may not even have the place for them.
  */
 struct plan {
-	struct riso_flow *f;
+	struct shim_qp *f;
 	struct ibv_qp_cap cap;
 	int sq_sig_all;
 	uint32_t extra;
@@ -796,23 +796,23 @@ static void restore(const struct plan *p, struct ibv_qp_init_attr *attr)
 	attr->sq_sig_all = p->sq_sig_all;
 }
 
-static void free_flow(struct riso_flow *f)
+static void free_flow(struct shim_qp *f)
 {
-	riso_queue_free(f);
+	shim_queue_free(f);
 	pthread_mutex_destroy(&f->build.lock);
 	free(f);
 }
 
 /* Get what can be got before there is a queue pair; why not, if that fails. */
-static enum riso_reason prepare(struct riso_ctx *ctx, struct ibv_qp_init_attr *attr,
+static enum riso_reason prepare(struct shim_ctx *ctx, struct ibv_qp_init_attr *attr,
 				struct plan *p)
 {
-	struct riso_flow *f;
-	struct riso_cq *c;
+	struct shim_qp *f;
+	struct shim_cq *c;
 
 	p->cap = attr->cap;
 	p->sq_sig_all = attr->sq_sig_all;
-	c = attr->send_cq ? riso_map_find(&riso_cqs, attr->send_cq) : NULL;
+	c = attr->send_cq ? shim_map_find(&shim_cqs, attr->send_cq) : NULL;
 	if (ctx->plain || !c || c->ctx != ctx || !attr->cap.max_send_wr)
 		return RISO_REASON_SHIM_LIMIT;
 	f = calloc(1, sizeof(*f));
@@ -829,7 +829,7 @@ static enum riso_reason prepare(struct riso_ctx *ctx, struct ibv_qp_init_attr *a
 		return RISO_REASON_NO_CQ_ROOM;
 	}
 	p->f = f;
-	p->extra = larger(p->cap.max_send_wr, RISO_SLOTS, ctx->max_qp_wr) -
+	p->extra = larger(p->cap.max_send_wr, SHIM_SLOTS, ctx->max_qp_wr) -
 		   p->cap.max_send_wr;
 	attr->cap.max_send_wr += p->extra;
 	attr->sq_sig_all = 0;
@@ -846,10 +846,10 @@ static void forget(struct plan *p)
 /* The queue pair is there: make it a flow; false if that fails. */
 static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *attr)
 {
-	struct ibv_qp_ex *ex = p->builders ? riso_real.qp_to_qp_ex(qp) : NULL;
-	struct riso_flow *f = p->f;
+	struct ibv_qp_ex *ex = p->builders ? shim_real.qp_to_qp_ex(qp) : NULL;
+	struct shim_qp *f = p->f;
 	uint32_t real = attr->cap.max_send_wr;
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	int err;
 
 	if (real < p->cap.max_send_wr + p->extra)
@@ -859,44 +859,44 @@ static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *at
 	f->max_sge = attr->cap.max_send_sge;
 	f->max_inline = attr->cap.max_inline_data;
 	f->ex = ex && ex->wr_start;
-	if (riso_queue_alloc(f, real))
+	if (shim_queue_alloc(f, real))
 		return false;
-	riso_lock(&riso_size_lock);
-	err = riso_comp_attach(f);
-	riso_unlock(&riso_size_lock);
+	shim_lock(&shim_size_lock);
+	err = shim_comp_attach(f);
+	shim_unlock(&shim_size_lock);
 	if (err)
 		return false;
-	if (riso_map_add(&riso_flows, qp, f)) {
-		riso_lock(&m->lock);
-		riso_comp_detach(f);
-		riso_unlock(&m->lock);
+	if (shim_map_add(&shim_qps, qp, f)) {
+		shim_lock(&m->lock);
+		shim_comp_detach(f);
+		shim_unlock(&m->lock);
 		return false;
 	}
 	attr->cap.max_send_wr = f->depth;
 	attr->sq_sig_all = p->sq_sig_all;
 	ask_refused(m);
-	riso_flow_ask(f);
+	shim_qp_ask(f);
 	if (f->ex)
-		riso_wr_swap(f, ex);
+		shim_wr_swap(f, ex);
 	return true;
 }
 
 typedef struct ibv_qp *(*create_fn)(void *arg, struct ibv_qp_init_attr *attr);
 
 /* A queue pair goes straight to the provider: tell the kernel why. */
-static void leave_alone(struct riso_ctx *ctx, struct ibv_qp *qp, enum riso_reason why)
+static void leave_alone(struct shim_ctx *ctx, struct ibv_qp *qp, enum riso_reason why)
 {
-	struct riso_member *m = ctx->m;
+	struct shim_member *m = ctx->m;
 
-	riso_debug("%s: QP %u takes no part: reason %d", m->name, qp->qp_num, why);
-	riso_map_del(&told, qp);
-	riso_map_add(&told, qp, ctx);
-	riso_lock(&riso_class_lock);
-	riso_member_report(m, qp->qp_num, why);
-	riso_unlock(&riso_class_lock);
+	shim_debug("%s: QP %u takes no part: reason %d", m->name, qp->qp_num, why);
+	shim_map_del(&told, qp);
+	shim_map_add(&told, qp, ctx);
+	shim_lock(&shim_class_lock);
+	shim_member_report(m, qp->qp_num, why);
+	shim_unlock(&shim_class_lock);
 }
 
-static struct ibv_qp *create_alone(struct riso_ctx *ctx, create_fn fn, void *arg,
+static struct ibv_qp *create_alone(struct shim_ctx *ctx, create_fn fn, void *arg,
 				   struct ibv_qp_init_attr *attr, enum riso_reason why)
 {
 	struct ibv_qp *qp = fn(arg, attr);
@@ -907,7 +907,7 @@ static struct ibv_qp *create_alone(struct riso_ctx *ctx, create_fn fn, void *arg
 }
 
 /* Create a queue pair with @fn, governed if that is possible. */
-static struct ibv_qp *create(struct riso_ctx *ctx, create_fn fn, void *arg,
+static struct ibv_qp *create(struct shim_ctx *ctx, create_fn fn, void *arg,
 			     struct ibv_qp_init_attr *attr, bool builders)
 {
 	struct plan p = { .builders = builders };
@@ -932,7 +932,7 @@ static struct ibv_qp *create(struct riso_ctx *ctx, create_fn fn, void *arg,
 	}
 	if (adopt(&p, qp, attr))
 		return qp;
-	riso_real.destroy_qp(qp);
+	shim_real.destroy_qp(qp);
 	restore(&p, attr);
 	forget(&p);
 	return create_alone(ctx, fn, arg, attr, RISO_REASON_MEMORY);
@@ -940,24 +940,24 @@ static struct ibv_qp *create(struct riso_ctx *ctx, create_fn fn, void *arg,
 
 static struct ibv_qp *create_plain(void *arg, struct ibv_qp_init_attr *attr)
 {
-	return riso_real.create_qp(arg, attr);
+	return shim_real.create_qp(arg, attr);
 }
 
 /**
- * riso_create_qp - ibv_create_qp()
+ * shim_create_qp - ibv_create_qp()
  * @pd: see there
  * @attr: see there
  *
  * Return: see there.
  */
-struct ibv_qp *riso_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	return create(find_ctx(pd->context), create_plain, pd, attr, false);
 }
 
 static struct ibv_qp *create_extended(void *arg, struct ibv_qp_init_attr *attr)
 {
-	struct riso_ctx *ctx = arg;
+	struct shim_ctx *ctx = arg;
 
 	return ctx->create_qp_ex(ctx->context, (struct ibv_qp_init_attr_ex *)attr);
 }
@@ -967,7 +967,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context,
 				   struct ibv_qp_init_attr_ex *attr_ex)
 {
 	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
-	struct riso_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = find_ctx(context);
 	bool builders = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	/* What is newer, such as an atomic write, cannot be told to post_send. */
@@ -983,7 +983,7 @@ static struct ibv_pd *
 alloc_parent_domain(struct ibv_context *context,
 		    struct ibv_parent_domain_init_attr *attr)
 {
-	struct riso_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = find_ctx(context);
 	struct ibv_td *td = attr->td;
 	struct ibv_pd *pd;
 
@@ -994,82 +994,82 @@ alloc_parent_domain(struct ibv_context *context,
 }
 
 /* Its queue pair is about to go or to be reset: post no more until it is known. */
-static void set_stopped(struct riso_flow *f, bool stopped)
+static void set_stopped(struct shim_qp *f, bool stopped)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	f->stopped = stopped;
 	if (!stopped)
-		riso_queue_drive(m);
-	riso_member_unlock(m);
+		shim_queue_drive(m);
+	shim_unlock_and_drive(m);
 }
 
 /* Nobody asks for its class then. */
-static void del_flow(struct riso_flow *f)
+static void del_flow(struct shim_qp *f)
 {
-	riso_lock(&riso_class_lock);
-	riso_map_del(&riso_flows, f->qp);
-	riso_unlock(&riso_class_lock);
+	shim_lock(&shim_class_lock);
+	shim_map_del(&shim_qps, f->qp);
+	shim_unlock(&shim_class_lock);
 }
 
 /* Its queue pair is gone, which had the number @qp_num. */
-static void forget_flow(struct riso_flow *f, uint32_t qp_num)
+static void forget_flow(struct shim_qp *f, uint32_t qp_num)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 
-	riso_lock(&m->lock);
-	riso_queue_drop(f);
-	riso_comp_purge(f->cq, qp_num, f);
-	riso_comp_detach(f);
-	riso_member_publish(m);
-	riso_member_unlock(m);
+	shim_lock(&m->lock);
+	shim_queue_drop(f);
+	shim_comp_purge(f->cq, qp_num, f);
+	shim_comp_detach(f);
+	shim_member_publish(m);
+	shim_unlock_and_drive(m);
 	free_flow(f);
 }
 
 /* Take what is gone with a queue pair out of the soft ring, as providers do. */
-static void purge(struct ibv_cq *cq, uint32_t qp_num, struct riso_flow *f)
+static void purge(struct ibv_cq *cq, uint32_t qp_num, struct shim_qp *f)
 {
-	struct riso_cq *c = cq ? riso_map_find(&riso_cqs, cq) : NULL;
+	struct shim_cq *c = cq ? shim_map_find(&shim_cqs, cq) : NULL;
 
 	if (!c)
 		return;
-	riso_lock(&c->ctx->m->lock);
-	riso_comp_purge(c, qp_num, f);
-	riso_unlock(&c->ctx->m->lock);
+	shim_lock(&c->ctx->m->lock);
+	shim_comp_purge(c, qp_num, f);
+	shim_unlock(&c->ctx->m->lock);
 }
 
 /**
- * riso_destroy_qp - ibv_destroy_qp()
+ * shim_destroy_qp - ibv_destroy_qp()
  * @qp: see there
  *
  * Return: see there.
  */
-int riso_destroy_qp(struct ibv_qp *qp)
+int shim_destroy_qp(struct ibv_qp *qp)
 {
-	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
 	struct ibv_cq *send_cq = qp->send_cq;
 	struct ibv_cq *recv_cq = qp->recv_cq;
 	uint32_t qp_num = qp->qp_num;
 	int err;
 
 	if (f) {
-		riso_queue_drain(f, true);
+		shim_queue_drain(f, true);
 		set_stopped(f, true);
 		/* Another one may get its address as soon as it is gone. */
 		del_flow(f);
 	}
-	err = riso_real.destroy_qp(qp);
+	err = shim_real.destroy_qp(qp);
 	if (err) {
 		if (f) {
-			riso_map_add(&riso_flows, qp, f);
+			shim_map_add(&shim_qps, qp, f);
 			set_stopped(f, false);
 		}
 		return err;
 	}
 	purge(recv_cq, qp_num, f);
 	if (!f) {
-		riso_map_del(&told, qp);
+		shim_map_del(&told, qp);
 		purge(send_cq, qp_num, NULL);
 		return 0;
 	}
@@ -1080,64 +1080,64 @@ int riso_destroy_qp(struct ibv_qp *qp)
 }
 
 /* What was posted before a reset is forgotten, and may complete nevertheless. */
-static int reset(struct riso_flow *f, struct ibv_qp_attr *attr, int mask)
+static int reset(struct shim_qp *f, struct ibv_qp_attr *attr, int mask)
 {
-	struct riso_slots *s = riso_slots_alloc(f, f->slots->num);
-	struct riso_member *m = f->ctx->m;
+	struct shim_slots *s = shim_slots_alloc(f, f->slots->num);
+	struct shim_member *m = f->ctx->m;
 	int err;
 
 	if (!s)
 		return ENOMEM;
-	riso_queue_drain(f, true);
+	shim_queue_drain(f, true);
 	set_stopped(f, true);
-	err = riso_real.modify_qp(f->qp, attr, mask);
+	err = shim_real.modify_qp(f->qp, attr, mask);
 	if (!err)
 		purge(f->qp->recv_cq, f->qp->qp_num, f);
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	f->stopped = false;
 	if (!err) {
-		riso_queue_drop(f);
-		riso_comp_purge(f->cq, f->qp->qp_num, f);
-		riso_comp_abandon(f->cq, f->slots);
+		shim_queue_drop(f);
+		shim_comp_purge(f->cq, f->qp->qp_num, f);
+		shim_comp_abandon(f->cq, f->slots);
 		f->slots = s;
 		memset(&f->sq, 0, sizeof(f->sq));
 		f->tail = 0;
 		f->flush = false;
 		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
-		riso_comp_update(f->cq);
+		shim_comp_update(f->cq);
 	}
-	riso_queue_drive(m);
-	riso_member_unlock(m);
+	shim_queue_drive(m);
+	shim_unlock_and_drive(m);
 	if (err)
-		riso_slots_free(s);
+		shim_slots_free(s);
 	return err;
 }
 
 /* Also of a queue pair whose creation nobody has seen, as that by a vendor's library */
 static int modify_alone(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	struct riso_ctx *ctx = find_ctx(qp->context);
+	struct shim_ctx *ctx = find_ctx(qp->context);
 	int err;
 
-	err = riso_real.modify_qp(qp, attr, mask);
+	err = shim_real.modify_qp(qp, attr, mask);
 	if (!err && ctx && qp->qp_type == IBV_QPT_RC && (mask & IBV_QP_STATE) &&
-	    attr->qp_state == IBV_QPS_RTS && !riso_map_find(&told, qp))
+	    attr->qp_state == IBV_QPS_RTS && !shim_map_find(&told, qp))
 		leave_alone(ctx, qp, RISO_REASON_SHIM_LIMIT);
 	return err;
 }
 
 /**
- * riso_modify_qp - ibv_modify_qp()
+ * shim_modify_qp - ibv_modify_qp()
  * @qp: see there
  * @attr: see there
  * @mask: see there
  *
  * Return: see there.
  */
-int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	struct riso_flow *f = riso_map_find(&riso_flows, qp);
-	struct riso_member *m;
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
+	struct shim_member *m;
 	int err;
 
 	if (!f)
@@ -1146,25 +1146,25 @@ int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
 		return reset(f, attr, mask);
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR)
-		riso_queue_drain(f, false);
-	err = riso_real.modify_qp(qp, attr, mask);
+		shim_queue_drain(f, false);
+	err = shim_real.modify_qp(qp, attr, mask);
 	if (err)
 		return err;
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	if (mask & IBV_QP_PATH_MTU)
 		f->mtu = 128U << attr->path_mtu;
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
 		f->max_rd_atomic = attr->max_rd_atomic;
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR) {
 		f->flush = true;
-		riso_queue_drive(m);
+		shim_queue_drive(m);
 	}
-	riso_member_unlock(m);
+	shim_unlock_and_drive(m);
 	return 0;
 }
 
 /**
- * riso_query_qp - ibv_query_qp()
+ * shim_query_qp - ibv_query_qp()
  * @qp: see there
  * @attr: see there
  * @mask: see there
@@ -1172,13 +1172,13 @@ int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
  *
  * Return: see there.
  */
-int riso_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+int shim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		  struct ibv_qp_init_attr *init_attr)
 {
-	struct riso_flow *f = riso_map_find(&riso_flows, qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
 	int err;
 
-	err = riso_real.query_qp(qp, attr, mask, init_attr);
+	err = shim_real.query_qp(qp, attr, mask, init_attr);
 	if (err || !f)
 		return err;
 	attr->cap.max_send_wr = f->depth;
@@ -1188,7 +1188,7 @@ int riso_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 }
 
 /* Swap the functions of a context that is not known to the program yet. */
-static void swap(struct riso_ctx *ctx)
+static void swap(struct shim_ctx *ctx)
 {
 	struct ibv_context *context = ctx->context;
 	struct verbs_context *v;
@@ -1225,7 +1225,7 @@ static bool single_threaded(void)
 
 	if (!env || strcmp(env, "1"))
 		return false;
-	riso_debug("not shared: MLX5_SINGLE_THREADED is set");
+	shim_debug("not shared: MLX5_SINGLE_THREADED is set");
 	return true;
 }
 
@@ -1233,7 +1233,7 @@ static bool single_threaded(void)
 static struct ibv_context *govern(struct ibv_context *context)
 {
 	struct ibv_device_attr attr;
-	struct riso_ctx *ctx;
+	struct shim_ctx *ctx;
 	int saved = errno;
 
 	if (!context)
@@ -1243,20 +1243,20 @@ static struct ibv_context *govern(struct ibv_context *context)
 		goto restore_errno;
 	ctx->context = context;
 	ctx->plain = single_threaded();
-	if (riso_real.query_device(context, &attr))
+	if (shim_real.query_device(context, &attr))
 		goto free_ctx;
 	ctx->max_qp_wr = attr.max_qp_wr;
 	ctx->max_cqe = attr.max_cqe;
-	ctx->m = riso_member_get(context->device);
+	ctx->m = shim_member_get(context->device);
 	if (!ctx->m)
 		goto free_ctx;
-	if (riso_map_add(&riso_ctxs, context, ctx))
+	if (shim_map_add(&shim_ctxs, context, ctx))
 		goto put_member;
 	swap(ctx);
 	goto restore_errno;
 
 put_member:
-	riso_member_put(ctx->m);
+	shim_member_put(ctx->m);
 free_ctx:
 	free(ctx);
 restore_errno:
@@ -1265,90 +1265,90 @@ restore_errno:
 }
 
 /**
- * riso_open_device - ibv_open_device()
+ * shim_open_device - ibv_open_device()
  * @device: see there
  *
  * Return: see there.
  */
-struct ibv_context *riso_open_device(struct ibv_device *device)
+struct ibv_context *shim_open_device(struct ibv_device *device)
 {
-	return govern(riso_real.open_device(device));
+	return govern(shim_real.open_device(device));
 }
 
 /**
- * riso_import_device - ibv_import_device()
+ * shim_import_device - ibv_import_device()
  * @cmd_fd: see there
  *
  * Return: see there.
  */
-struct ibv_context *riso_import_device(int cmd_fd)
+struct ibv_context *shim_import_device(int cmd_fd)
 {
-	return govern(riso_real.import_device(cmd_fd));
+	return govern(shim_real.import_device(cmd_fd));
 }
 
 static bool flow_of_ctx(void *value, void *arg)
 {
-	return ((struct riso_flow *)value)->ctx == arg;
+	return ((struct shim_qp *)value)->ctx == arg;
 }
 
 static bool cq_of_ctx(void *value, void *arg)
 {
-	return ((struct riso_cq *)value)->ctx == arg;
+	return ((struct shim_cq *)value)->ctx == arg;
 }
 
 /* What the program has not destroyed goes with the context. */
-static void forget_objects(struct riso_ctx *ctx)
+static void forget_objects(struct shim_ctx *ctx)
 {
-	struct riso_flow *f;
-	struct riso_cq *c;
+	struct shim_qp *f;
+	struct shim_cq *c;
 
-	while ((f = riso_map_search(&riso_flows, flow_of_ctx, ctx))) {
-		riso_queue_drain(f, true);
+	while ((f = shim_map_search(&shim_qps, flow_of_ctx, ctx))) {
+		shim_queue_drain(f, true);
 		del_flow(f);
 		forget_flow(f, f->qp->qp_num);
 	}
-	while ((c = riso_map_search(&riso_cqs, cq_of_ctx, ctx))) {
-		riso_map_del(&riso_cqs, c->cq);
-		riso_comp_bury(c);
+	while ((c = shim_map_search(&shim_cqs, cq_of_ctx, ctx))) {
+		shim_map_del(&shim_cqs, c->cq);
+		shim_comp_bury(c);
 		free_cq(c);
 	}
 }
 
 /**
- * riso_close_device - ibv_close_device()
+ * shim_close_device - ibv_close_device()
  * @context: see there
  *
  * Return: see there.
  */
-int riso_close_device(struct ibv_context *context)
+int shim_close_device(struct ibv_context *context)
 {
-	struct riso_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = find_ctx(context);
 	int err;
 
 	if (!ctx)
-		return riso_real.close_device(context);
+		return shim_real.close_device(context);
 	forget_objects(ctx);
-	riso_map_del(&riso_ctxs, context);
-	err = riso_real.close_device(context);
+	shim_map_del(&shim_ctxs, context);
+	err = shim_real.close_device(context);
 	if (err) {
-		riso_map_add(&riso_ctxs, context, ctx);
+		shim_map_add(&shim_ctxs, context, ctx);
 		return err;
 	}
-	riso_member_put(ctx->m);
+	shim_member_put(ctx->m);
 	free(ctx);
 	return 0;
 }
 
-static struct riso_map *const maps[] = {
-	&riso_ctxs, &riso_flows, &riso_cqs, &riso_tags, &told,
+static struct shim_map *const maps[] = {
+	&shim_ctxs, &shim_qps, &shim_cqs, &shim_tags, &told,
 };
 
 /**
- * riso_maps_lock - let nobody change a map
+ * shim_maps_lock - let nobody change a map
  *
  * For fork().
  */
-void riso_maps_lock(void)
+void shim_maps_lock(void)
 {
 	size_t i;
 
@@ -1357,9 +1357,9 @@ void riso_maps_lock(void)
 }
 
 /**
- * riso_maps_unlock - the opposite of riso_maps_lock()
+ * shim_maps_unlock - the opposite of shim_maps_lock()
  */
-void riso_maps_unlock(void)
+void shim_maps_unlock(void)
 {
 	size_t i;
 
@@ -1368,25 +1368,25 @@ void riso_maps_unlock(void)
 }
 
 /**
- * riso_flows_forked - flows go straight to the provider from here on
+ * shim_qps_forked - flows go straight to the provider from here on
  *
  * In a child. What is held is the parent's.
  */
-void riso_flows_forked(void)
+void shim_qps_forked(void)
 {
-	struct riso_map_table *t = riso_flows.table;
+	struct shim_map_table *t = shim_qps.table;
 	size_t i;
 
 	for (i = 0; t && i <= t->mask; i++) {
-		struct riso_flow *f = t->entry[i].value;
+		struct shim_qp *f = t->entry[i].value;
 
-		if (t->entry[i].key <= RISO_MAP_REMOVED)
+		if (t->entry[i].key <= SHIM_MAP_REMOVED)
 			continue;
 		f->alone = true;
 		f->build.open = false;
 		f->classes = f->ctx->m->kpage->classes;
-		riso_queue_drop(f);
-		riso_queue_pass(f);
+		shim_queue_drop(f);
+		shim_queue_pass(f);
 		/* Whatever pieces are out. */
 		f->pass = true;
 	}

@@ -14,8 +14,8 @@
  * empty pages of their own, as the kernel's are not inherited, and all its flows go
  * straight to the provider.
  *
- * Locks: see shim.h. riso_members.lock is never taken under that of a member; who
- * wakes the helper has unlocked his member. At every unlock riso_member.waiting says
+ * Locks: see shim.h. shim_members.lock is never taken under that of a member; who
+ * wakes the helper has unlocked his member. At every unlock shim_member.waiting says
  * whether something is held; when that begins, the helper is woken. The kernel, which
  * forgets who wants nothing, is told whenever grants are wanted again.
  */
@@ -57,7 +57,7 @@ static uint64_t clock_now(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-struct riso_sys riso_sys = {
+struct shim_sys shim_sys = {
 	.open = open,
 	.read = read,
 	.ioctl = ioctl,
@@ -66,12 +66,12 @@ struct riso_sys riso_sys = {
 	.close = close,
 	.now = clock_now,
 	.create_thread = pthread_create,
-	.membarrier = riso_membarrier,
+	.membarrier = shim_membarrier,
 };
 
 /* The members. */
 static struct {
-	TAILQ_HEAD(, riso_member) list;
+	TAILQ_HEAD(, shim_member) list;
 	pthread_mutex_t lock;
 	bool handlers;
 	bool told;
@@ -92,30 +92,30 @@ static struct riso_kpage no_kpage = { .classes = UINT32_MAX };
 static struct riso_upage no_upage;
 
 /**
- * riso_enter - this thread will hold a lock
+ * shim_enter - this thread will hold a lock
  *
  * It may not be cancelled then, though providers make system calls under our locks.
  */
-void riso_enter(void)
+void shim_enter(void)
 {
 	if (!inside++)
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 }
 
 /**
- * riso_leave - it holds it no more
+ * shim_leave - it holds it no more
  */
-void riso_leave(void)
+void shim_leave(void)
 {
 	if (!--inside)
 		pthread_setcancelstate(cancel_state, NULL);
 }
 
 /**
- * riso_debug - a line on stderr, if that is wanted
+ * shim_debug - a line on stderr, if that is wanted
  * @fmt: as printf()
  */
-void riso_debug(const char *fmt, ...)
+void shim_debug(const char *fmt, ...)
 {
 	const char *env = getenv("RDMA_ISOLATE_DEBUG");
 	char line[256];
@@ -130,14 +130,14 @@ void riso_debug(const char *fmt, ...)
 }
 
 /**
- * riso_member_open - may everything go out at once?
+ * shim_member_open - may everything go out at once?
  * @m: the member
  *
  * Return: true if nothing has to wait for a grant.
  */
-bool riso_member_open(const struct riso_member *m)
+bool shim_member_open(const struct shim_member *m)
 {
-	return __atomic_load_n(&riso_member_kpage(m)->mode, __ATOMIC_RELAXED) !=
+	return __atomic_load_n(&shim_member_kpage(m)->mode, __ATOMIC_RELAXED) !=
 		       RISO_USER_PACED ||
 	       __atomic_load_n(&m->gone, __ATOMIC_RELAXED) ||
 	       __atomic_load_n(&m->failed, __ATOMIC_RELAXED);
@@ -155,24 +155,24 @@ static bool has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t m
 }
 
 /**
- * riso_member_news - is there a reason to see what may be posted?
+ * shim_member_news - is there a reason to see what may be posted?
  * @m: the member, locked
  *
  * For who polls and polls. What only time brings is the helper's.
  *
  * Return: true if something has completed, or the kernel has done something.
  */
-bool riso_member_news(const struct riso_member *m)
+bool shim_member_news(const struct shim_member *m)
 {
 	return m->retired || (m->held && has_news(m->kpage, m->seq, m->mode));
 }
 
 /**
- * riso_member_take - take over what the kernel has granted
+ * shim_member_take - take over what the kernel has granted
  * @m: the member, locked
  * @now: time
  */
-void riso_member_take(struct riso_member *m, uint64_t now)
+void shim_member_take(struct shim_member *m, uint64_t now)
 {
 	struct riso_grant g;
 	int dir;
@@ -180,19 +180,19 @@ void riso_member_take(struct riso_member *m, uint64_t now)
 	m->mode = __atomic_load_n(&m->kpage->mode, __ATOMIC_RELAXED);
 	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
 		const struct riso_kdir *kdir = &m->kpage->dir[dir];
-		struct riso_budget *b = &m->book[dir].budget;
+		struct shim_budget *b = &m->book[dir].budget;
 
 		m->seq[dir] = __atomic_load_n(&kdir->seq, __ATOMIC_RELAXED);
-		if (m->seq[dir] == b->taken && !riso_budget_left(b))
+		if (m->seq[dir] == b->taken && !shim_budget_left(b))
 			continue;
-		riso_budget_expire(b, now);
-		while (!riso_budget_full(b)) {
-			uint32_t n = riso_grant_read(kdir, b->taken, &g);
+		shim_budget_expire(b, now);
+		while (!shim_budget_full(b)) {
+			uint32_t n = shim_grant_read(kdir, b->taken, &g);
 
 			if (n == b->taken)
 				break;
 			if (g.not_after > now)
-				riso_budget_add(b, &g, n);
+				shim_budget_add(b, &g, n);
 			else
 				b->taken = n;
 		}
@@ -200,19 +200,19 @@ void riso_member_take(struct riso_member *m, uint64_t now)
 }
 
 /**
- * riso_member_publish - tell the kernel how things are
+ * shim_member_publish - tell the kernel how things are
  * @m: the member, locked
  */
-void riso_member_publish(struct riso_member *m)
+void shim_member_publish(struct shim_member *m)
 {
 	int dir;
 
 	if (!m->attached)
 		return;
 	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
-		const struct riso_book *book = &m->book[dir];
+		const struct shim_book *book = &m->book[dir];
 		struct riso_udir *u = &m->upage->dir[dir];
-		uint64_t left = riso_budget_left(&book->budget);
+		uint64_t left = shim_budget_left(&book->budget);
 		uint64_t held = book->held - book->stuck;
 		uint64_t want = held > left ? held - left : 0;
 
@@ -228,24 +228,24 @@ void riso_member_publish(struct riso_member *m)
 }
 
 /* The device is gone: nothing holds the program up. */
-static void set_gone(struct riso_member *m)
+static void set_gone(struct shim_member *m)
 {
 	__atomic_store_n(&m->gone, true, __ATOMIC_RELAXED);
 }
 
 /**
- * riso_member_register - ask for the class of a queue pair
+ * shim_member_register - ask for the class of a queue pair
  * @m: the member, not locked
  * @qpn: number of the queue pair
  * @class_id: the wish, and the class in force
  *
  * Return: 0 or an error.
  */
-int riso_member_register(struct riso_member *m, uint32_t qpn, uint32_t *class_id)
+int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id)
 {
 	struct riso_ioc_register reg = { .qpn = qpn, .class = *class_id };
 
-	if (riso_sys.ioctl(m->fd, RISO_IOC_REGISTER, &reg)) {
+	if (shim_sys.ioctl(m->fd, RISO_IOC_REGISTER, &reg)) {
 		if (errno == ENODEV)
 			set_gone(m);
 		return errno;
@@ -255,19 +255,19 @@ int riso_member_register(struct riso_member *m, uint32_t qpn, uint32_t *class_id
 }
 
 /* Have the kernel look at the page, and wait for what it does. */
-static void wait_kernel(struct riso_member *m, const struct riso_ioc_wait *w)
+static void wait_kernel(struct shim_member *m, const struct riso_ioc_wait *w)
 {
-	if (riso_sys.ioctl(m->fd, RISO_IOC_WAIT, w) && errno != EINTR)
+	if (shim_sys.ioctl(m->fd, RISO_IOC_WAIT, w) && errno != EINTR)
 		set_gone(m);
 }
 
-static bool holds(const struct riso_member *m)
+static bool holds(const struct shim_member *m)
 {
 	return __atomic_load_n(&m->held, __ATOMIC_RELAXED);
 }
 
 /* Look at the page for a while, no longer than @w; true if there is something new. */
-static bool spin(struct riso_member *m, const struct riso_ioc_wait *w)
+static bool spin(struct shim_member *m, const struct riso_ioc_wait *w)
 {
 	uint64_t most = w->timeout_us * 1000ULL;
 	struct riso_ioc_wait ask = *w;
@@ -277,15 +277,15 @@ static bool spin(struct riso_member *m, const struct riso_ioc_wait *w)
 		return false;
 	ask.timeout_us = 0;
 	wait_kernel(m, &ask);
-	end = riso_sys.now() + (m->spin_ns < most ? m->spin_ns : most);
+	end = shim_sys.now() + (m->spin_ns < most ? m->spin_ns : most);
 	do {
 		if (has_news(m->kpage, w->seq, w->mode))
 			return true;
-	} while (holds(m) && riso_sys.now() < end);
+	} while (holds(m) && shim_sys.now() < end);
 	return false;
 }
 
-static struct riso_ioc_wait known(struct riso_member *m, uint32_t timeout_us)
+static struct riso_ioc_wait known(struct shim_member *m, uint32_t timeout_us)
 {
 	int dir;
 
@@ -299,10 +299,10 @@ static struct riso_ioc_wait known(struct riso_member *m, uint32_t timeout_us)
 }
 
 /* How long the helper shall wait, 0 for no more. */
-static uint32_t how_long(const struct riso_member *m)
+static uint32_t how_long(const struct shim_member *m)
 {
 	uint32_t timeout = WAIT_GRANT;
-	const struct riso_flow *f;
+	const struct shim_qp *f;
 
 	if (!m->held)
 		return 0;
@@ -317,45 +317,45 @@ static uint32_t how_long(const struct riso_member *m)
 }
 
 /* Take completions and grants, and post; how long to wait then, 0 for no more. */
-static uint32_t serve(struct riso_member *m, struct riso_ioc_wait *w)
+static uint32_t serve(struct shim_member *m, struct riso_ioc_wait *w)
 {
-	struct riso_flow *f;
+	struct shim_qp *f;
 
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	m->round++;
 	TAILQ_FOREACH(f, &m->busy, busy) {
 		if ((!f->sq.signaled && !f->full) || f->cq->round == m->round)
 			continue;
 		f->cq->round = m->round;
 		f->cq->unseen++;
-		riso_comp_reap(f->cq);
-		riso_comp_update(f->cq);
+		shim_comp_reap(f->cq);
+		shim_comp_update(f->cq);
 	}
-	riso_queue_drive(m);
+	shim_queue_drive(m);
 	m->waiting = m->held;
 	*w = known(m, how_long(m));
-	riso_unlock(&m->lock);
+	shim_unlock(&m->lock);
 	return w->timeout_us;
 }
 
-static void free_member(struct riso_member *m)
+static void free_member(struct shim_member *m)
 {
 	long page = sysconf(_SC_PAGESIZE);
 
 	TAILQ_REMOVE(&members.list, m, list);
 	if (m->attached) {
-		riso_sys.munmap((void *)m->kpage, page);
-		riso_sys.munmap(m->upage, page);
+		shim_sys.munmap((void *)m->kpage, page);
+		shim_sys.munmap(m->upage, page);
 	}
 	if (m->fd >= 0)
-		riso_sys.close(m->fd);
+		shim_sys.close(m->fd);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
 }
 
 /* Sleep until there may be something to do; false after IDLE without. */
-static bool wait_idle(struct riso_member *m)
+static bool wait_idle(struct shim_member *m)
 {
 	struct timespec until;
 
@@ -367,28 +367,28 @@ static bool wait_idle(struct riso_member *m)
 /* Lives until nothing was held for IDLE, or the last context is closed. */
 static void *helper(void *arg)
 {
-	struct riso_member *m = arg;
+	struct shim_member *m = arg;
 	struct riso_ioc_wait w;
 
-	riso_lock(&members.lock);
+	shim_lock(&members.lock);
 	while (m->refs) {
 		if (!holds(m)) {
 			if (!wait_idle(m) && !holds(m))
 				break;
 			continue;
 		}
-		riso_unlock(&members.lock);
-		if (riso_member_stale(m))
-			riso_flows_refresh(m);
+		shim_unlock(&members.lock);
+		if (shim_member_stale(m))
+			shim_qps_refresh(m);
 		if (serve(m, &w) && !spin(m, &w))
 			wait_kernel(m, &w);
-		riso_lock(&members.lock);
+		shim_lock(&members.lock);
 	}
 	/* Who holds something from here on finds no helper, and starts one. */
 	m->started = false;
 	if (!m->refs)
 		free_member(m);
-	riso_unlock(&members.lock);
+	shim_unlock(&members.lock);
 	return NULL;
 }
 
@@ -405,7 +405,7 @@ static bool is_real_time(void)
  * the helper posts without sleeping: the helper is not of its kind, so that the kernel
  * lets it have a part of the time.
  */
-static bool start_helper(struct riso_member *m)
+static bool start_helper(struct shim_member *m)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -422,11 +422,11 @@ static bool start_helper(struct riso_member *m)
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = riso_sys.create_thread(&thread, &attr, helper, m);
+	err = shim_sys.create_thread(&thread, &attr, helper, m);
 	if (err == EINVAL) {
 		/* The program's thread-local variables are on it, too. */
 		pthread_attr_setstacksize(&attr, size);
-		err = riso_sys.create_thread(&thread, &attr, helper, m);
+		err = shim_sys.create_thread(&thread, &attr, helper, m);
 	}
 	if (!err)
 		pthread_setname_np(thread, "rdma_isolate");
@@ -436,7 +436,7 @@ static bool start_helper(struct riso_member *m)
 }
 
 /* False if there cannot be a helper, so that nothing may wait; its list is locked. */
-static bool have_helper(struct riso_member *m)
+static bool have_helper(struct shim_member *m)
 {
 	if (!m->started)
 		m->started = start_helper(m);
@@ -445,17 +445,17 @@ static bool have_helper(struct riso_member *m)
 }
 
 /* False if nothing may wait. */
-static bool wake_helper(struct riso_member *m)
+static bool wake_helper(struct shim_member *m)
 {
 	bool failed, was_failed;
 
-	riso_lock(&members.lock);
+	shim_lock(&members.lock);
 	was_failed = m->failed;
 	failed = was_failed || !have_helper(m);
 	pthread_cond_signal(&m->wake);
-	riso_unlock(&members.lock);
+	shim_unlock(&members.lock);
 	if (failed && !was_failed) {
-		riso_flows_no_thread(m);
+		shim_qps_no_thread(m);
 		/* They ask again with the next queue pair, for which there may be one. */
 		__atomic_store_n(&m->refused, true, __ATOMIC_RELAXED);
 	}
@@ -463,31 +463,31 @@ static bool wake_helper(struct riso_member *m)
 }
 
 /* Try once more to have a helper where there could be none. */
-static int retry_helper(struct riso_member *m)
+static int retry_helper(struct shim_member *m)
 {
 	bool failed;
 
-	riso_lock(&members.lock);
+	shim_lock(&members.lock);
 	failed = m->failed && !have_helper(m);
-	riso_unlock(&members.lock);
+	shim_unlock(&members.lock);
 	return failed ? EAGAIN : 0;
 }
 
 /* Post once more; true if something is held still. */
-static bool drive(struct riso_member *m)
+static bool drive(struct shim_member *m)
 {
 	bool held;
 
-	riso_lock(&m->lock);
-	riso_queue_drive(m);
+	shim_lock(&m->lock);
+	shim_queue_drive(m);
 	held = m->held;
 	m->waiting = held;
-	riso_unlock(&m->lock);
+	shim_unlock(&m->lock);
 	return held;
 }
 
 /* Grants are wanted, and the kernel does not know. */
-static bool must_ask(const struct riso_member *m)
+static bool must_ask(const struct shim_member *m)
 {
 	int dir;
 
@@ -498,10 +498,10 @@ static bool must_ask(const struct riso_member *m)
 }
 
 /**
- * riso_member_unlock - unlock a member where something may be held now
+ * shim_unlock_and_drive - unlock a member where something may be held now
  * @m: the member
  */
-void riso_member_unlock(struct riso_member *m)
+void shim_unlock_and_drive(struct shim_member *m)
 {
 	bool begins = m->held && !m->waiting;
 	bool asks = must_ask(m);
@@ -511,7 +511,7 @@ void riso_member_unlock(struct riso_member *m)
 	m->waiting = m->held;
 	if (asks)
 		w = known(m, 0);
-	riso_unlock(&m->lock);
+	shim_unlock(&m->lock);
 	if (!begins && !asks)
 		return;
 	saved = errno;
@@ -527,7 +527,7 @@ void riso_member_unlock(struct riso_member *m)
 /* Does this thread hold a lock of ours, or does one that does wait for its poll? */
 static bool is_inside(void)
 {
-	return inside || riso_poller.turn % 2;
+	return inside || shim_poller.turn % 2;
 }
 
 /*
@@ -537,36 +537,36 @@ static bool is_inside(void)
  */
 static void before_fork(void)
 {
-	struct riso_member *m;
+	struct shim_member *m;
 
 	if (is_inside())
 		return;
-	pthread_mutex_lock(&riso_class_lock);
-	pthread_mutex_lock(&riso_size_lock);
-	riso_pollers_lock();
+	pthread_mutex_lock(&shim_class_lock);
+	pthread_mutex_lock(&shim_size_lock);
+	shim_pollers_lock();
 	pthread_mutex_lock(&members.lock);
 	TAILQ_FOREACH(m, &members.list, list)
 		pthread_mutex_lock(&m->lock);
-	riso_maps_lock();
+	shim_maps_lock();
 }
 
 static void unlock_all(void)
 {
-	struct riso_member *m;
+	struct shim_member *m;
 
 	if (is_inside())
 		return;
-	riso_maps_unlock();
+	shim_maps_unlock();
 	TAILQ_FOREACH(m, &members.list, list)
 		pthread_mutex_unlock(&m->lock);
 	pthread_mutex_unlock(&members.lock);
-	riso_pollers_unlock();
-	pthread_mutex_unlock(&riso_size_lock);
-	pthread_mutex_unlock(&riso_class_lock);
+	shim_pollers_unlock();
+	pthread_mutex_unlock(&shim_size_lock);
+	pthread_mutex_unlock(&shim_class_lock);
 }
 
 /* By the clock of wait_idle() */
-static void init_wake(struct riso_member *m)
+static void init_wake(struct shim_member *m)
 {
 	pthread_condattr_t attr;
 
@@ -578,13 +578,13 @@ static void init_wake(struct riso_member *m)
 
 static void in_child(void)
 {
-	struct riso_member *m;
+	struct shim_member *m;
 
 	if (is_inside())
 		return;
 	TAILQ_FOREACH(m, &members.list, list) {
 		if (m->fd >= 0)
-			riso_sys.close(m->fd);
+			shim_sys.close(m->fd);
 		m->fd = -1;
 		m->gone = true;
 		m->attached = false;
@@ -597,24 +597,24 @@ static void in_child(void)
 		m->failed = false;
 	}
 	members.told = false;
-	riso_flows_forked();
-	riso_pollers_forked();
+	shim_qps_forked();
+	shim_pollers_forked();
 	unlock_all();
 }
 
 /* Map the pages of an attached file. */
-static int map_pages(struct riso_member *m)
+static int map_pages(struct shim_member *m)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	struct riso_kpage *k;
 	void *u;
 	int err;
 
-	k = riso_sys.mmap(NULL, page, PROT_READ, MAP_SHARED, m->fd,
+	k = shim_sys.mmap(NULL, page, PROT_READ, MAP_SHARED, m->fd,
 			  RISO_USER_KPAGE * page);
 	if (k == MAP_FAILED)
 		return errno;
-	u = riso_sys.mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd,
+	u = shim_sys.mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd,
 			  RISO_USER_UPAGE * page);
 	err = errno;
 	if (u == MAP_FAILED)
@@ -622,33 +622,33 @@ static int map_pages(struct riso_member *m)
 	err = EPROTONOSUPPORT;
 	if (k->version != RISO_USER_VERSION)
 		goto unmap_upage;
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	m->upage = u;
 	m->attached = true;
-	/* Pairs with the load of riso_member_kpage(). */
+	/* Pairs with the load of shim_member_kpage(). */
 	__atomic_store_n(&m->kpage, k, __ATOMIC_RELEASE);
-	riso_unlock(&m->lock);
+	shim_unlock(&m->lock);
 	return 0;
 
 unmap_upage:
-	riso_sys.munmap(u, page);
+	shim_sys.munmap(u, page);
 unmap_kpage:
-	riso_sys.munmap(k, page);
+	shim_sys.munmap(k, page);
 	return err;
 }
 
 /* libibverbs goes on calling a device what it was called when it was first seen. */
-static void present_name(const struct riso_member *m, char *name, size_t size)
+static void present_name(const struct shim_member *m, char *name, size_t size)
 {
 	char path[sizeof("/sys/class/infiniband_verbs//ibdev") + sizeof(m->dev)];
 	ssize_t n = 0;
 	int fd;
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s/ibdev", m->dev);
-	fd = riso_sys.open(path, O_RDONLY | O_CLOEXEC);
+	fd = shim_sys.open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		n = riso_sys.read(fd, name, size - 1);
-		riso_sys.close(fd);
+		n = shim_sys.read(fd, name, size - 1);
+		shim_sys.close(fd);
 	}
 	if (n > 0) {
 		name[n] = 0;
@@ -658,22 +658,22 @@ static void present_name(const struct riso_member *m, char *name, size_t size)
 	}
 }
 
-static int open_file(struct riso_member *m)
+static int open_file(struct shim_member *m)
 {
 	if (m->fd < 0)
-		m->fd = riso_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
+		m->fd = shim_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
 	return m->fd < 0 ? errno : 0;
 }
 
 /**
- * riso_member_attach - take part in the device
- * @m: the member, not locked; riso_class_lock is held
+ * shim_member_attach - take part in the device
+ * @m: the member, not locked; shim_class_lock is held
  * @qpn: number of a queue pair of this process on it
  *
  * Return: 0, also if it takes part already; EAGAIN if there is no helper; or another
  * error.
  */
-int riso_member_attach(struct riso_member *m, uint32_t qpn)
+int shim_member_attach(struct shim_member *m, uint32_t qpn)
 {
 	struct riso_ioc_attach a = { .version = RISO_USER_VERSION, .qpn = qpn };
 	int err;
@@ -686,40 +686,40 @@ int riso_member_attach(struct riso_member *m, uint32_t qpn)
 	if (err)
 		return err;
 	present_name(m, a.dev, sizeof(a.dev));
-	if (riso_sys.ioctl(m->fd, RISO_IOC_ATTACH, &a))
+	if (shim_sys.ioctl(m->fd, RISO_IOC_ATTACH, &a))
 		return errno;
 	err = map_pages(m);
 	if (err) {
 		/* It cannot be attached for a second time. */
-		riso_sys.close(m->fd);
+		shim_sys.close(m->fd);
 		m->fd = -1;
 	}
 	return err;
 }
 
 /* A file to tell something with: where no more can be opened, that of another device. */
-static int file_to_report(struct riso_member *m)
+static int file_to_report(struct shim_member *m)
 {
-	struct riso_member *other;
+	struct shim_member *other;
 	int fd = -1;
 
 	if (!open_file(m))
 		return m->fd;
-	riso_lock(&members.lock);
+	shim_lock(&members.lock);
 	TAILQ_FOREACH(other, &members.list, list)
 		if (other->fd >= 0)
 			fd = other->fd;
-	riso_unlock(&members.lock);
+	shim_unlock(&members.lock);
 	return fd;
 }
 
 /**
- * riso_member_report - tell the kernel why a queue pair is not governed
- * @m: the member, not locked; it is attached, or riso_class_lock is held
+ * shim_member_report - tell the kernel why a queue pair is not governed
+ * @m: the member, not locked; it is attached, or shim_class_lock is held
  * @qpn: number of the queue pair
  * @reason: why
  */
-void riso_member_report(struct riso_member *m, uint32_t qpn, uint32_t reason)
+void shim_member_report(struct shim_member *m, uint32_t qpn, uint32_t reason)
 {
 	struct riso_ioc_report r = { .qpn = qpn, .reason = reason };
 	int fd;
@@ -730,7 +730,7 @@ void riso_member_report(struct riso_member *m, uint32_t qpn, uint32_t reason)
 	if (fd < 0)
 		return;
 	present_name(m, r.dev, sizeof(r.dev));
-	riso_sys.ioctl(fd, RISO_IOC_REPORT, &r);
+	shim_sys.ioctl(fd, RISO_IOC_REPORT, &r);
 }
 
 /* RDMA_ISOLATE_SPIN_US, in nanoseconds */
@@ -745,7 +745,7 @@ static uint64_t wanted_spin(void)
 	us = strtoul(env, &end, 10);
 	if (end != env && !*end && us <= SPIN_MAX)
 		return us * 1000;
-	riso_debug("RDMA_ISOLATE_SPIN_US: '%s' is not a number from 0 to %d", env,
+	shim_debug("RDMA_ISOLATE_SPIN_US: '%s' is not a number from 0 to %d", env,
 		   SPIN_MAX);
 	return 0;
 }
@@ -753,26 +753,26 @@ static uint64_t wanted_spin(void)
 /* Is there a kernel module, and may this program ask it? */
 static bool has_file(const char *name)
 {
-	int fd = riso_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
+	int fd = shim_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0) {
-		riso_sys.close(fd);
+		shim_sys.close(fd);
 		return true;
 	}
 	/* There may be fewer open files when there is a queue pair. */
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
 		return true;
 	if (!members.told)
-		riso_debug("%s: not shared: open " RISO_USER_FILE ": %s", name,
+		shim_debug("%s: not shared: open " RISO_USER_FILE ": %s", name,
 			   strerror(errno));
 	members.told = true;
 	return false;
 }
 
-static struct riso_member *new_member(struct ibv_device *device)
+static struct shim_member *new_member(struct ibv_device *device)
 {
-	const char *name = riso_real.get_device_name(device);
-	struct riso_member *m;
+	const char *name = shim_real.get_device_name(device);
+	struct shim_member *m;
 
 	if (!has_file(name))
 		return NULL;
@@ -794,30 +794,30 @@ static struct riso_member *new_member(struct ibv_device *device)
 }
 
 /* Nobody has asked the kernel since, if nothing was held when the device went. */
-static bool is_gone(struct riso_member *m)
+static bool is_gone(struct shim_member *m)
 {
 	struct riso_ioc_wait w = {};
 	bool attached;
 
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	attached = m->attached;
-	riso_unlock(&m->lock);
+	shim_unlock(&m->lock);
 	if (attached)
 		wait_kernel(m, &w);
 	return __atomic_load_n(&m->gone, __ATOMIC_RELAXED);
 }
 
 /**
- * riso_member_get - this process on a device that it may take part in
+ * shim_member_get - this process on a device that it may take part in
  * @device: the device
  *
- * Return: the member, to be given to riso_member_put(); or NULL.
+ * Return: the member, to be given to shim_member_put(); or NULL.
  */
-struct riso_member *riso_member_get(struct ibv_device *device)
+struct shim_member *shim_member_get(struct ibv_device *device)
 {
-	struct riso_member *m;
+	struct shim_member *m;
 
-	riso_lock(&members.lock);
+	shim_lock(&members.lock);
 	if (!members.handlers) {
 		pthread_atfork(before_fork, unlock_all, in_child);
 		members.handlers = true;
@@ -831,21 +831,21 @@ struct riso_member *riso_member_get(struct ibv_device *device)
 	}
 	m = new_member(device);
 unlock:
-	riso_unlock(&members.lock);
+	shim_unlock(&members.lock);
 	return m;
 }
 
 /**
- * riso_member_put - take part no longer in a device that is closed
+ * shim_member_put - take part no longer in a device that is closed
  * @m: the member
  */
-void riso_member_put(struct riso_member *m)
+void shim_member_put(struct shim_member *m)
 {
-	riso_lock(&members.lock);
+	shim_lock(&members.lock);
 	m->refs--;
 	if (m->started)
 		pthread_cond_signal(&m->wake);
 	else if (!m->refs)
 		free_member(m);
-	riso_unlock(&members.lock);
+	shim_unlock(&members.lock);
 }

@@ -3,7 +3,7 @@
  * Threads that poll a CQ without a lock, as nothing there has to be translated.
  *
  * Before a flow posts with tags for the first time, its CQ becomes active, and who
- * begins to poll from then on takes the lock. riso_pollers_wait() returns when the polls
+ * begins to poll from then on takes the lock. shim_pollers_wait() returns when the polls
  * are over that began before, whose completions nobody translates. So no completion of
  * a tag is ever in the hands of a thread that does not hold the lock.
  *
@@ -13,7 +13,7 @@
  * polling costs none. Where the kernel refuses membarrier(), no thread polls without the
  * lock any more.
  *
- * Lock: pollers.lock protects the list. It is taken inside of riso_class_lock, and
+ * Lock: pollers.lock protects the list. It is taken inside of shim_class_lock, and
  * nothing is taken inside of it.
  */
 #include <linux/membarrier.h>
@@ -29,11 +29,11 @@ enum {
 	STORE_US = 10000,
 };
 
-__thread struct riso_poller riso_poller;
-enum riso_polls riso_polls;
+__thread struct shim_poller shim_poller;
+enum shim_polls shim_polls;
 
 static struct {
-	LIST_HEAD(, riso_poller) list;
+	LIST_HEAD(, shim_poller) list;
 	pthread_mutex_t lock;
 	pthread_key_t key;
 	pthread_once_t once;
@@ -45,12 +45,12 @@ static struct {
 };
 
 /**
- * riso_membarrier - membarrier()
+ * shim_membarrier - membarrier()
  * @cmd: see there
  *
  * Return: see there.
  */
-int riso_membarrier(int cmd)
+int shim_membarrier(int cmd)
 {
 	return syscall(__NR_membarrier, cmd, 0, 0);
 }
@@ -58,11 +58,11 @@ int riso_membarrier(int cmd)
 /* Then no poll without the lock begins any more. */
 static bool refuses(int cmd)
 {
-	enum riso_polls free = RISO_POLLS_FREE;
+	enum shim_polls free = SHIM_POLLS_FREE;
 
-	if (!riso_sys.membarrier(cmd))
+	if (!shim_sys.membarrier(cmd))
 		return false;
-	__atomic_compare_exchange_n(&riso_polls, &free, RISO_POLLS_END, false,
+	__atomic_compare_exchange_n(&shim_polls, &free, SHIM_POLLS_END, false,
 				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return true;
 }
@@ -70,15 +70,15 @@ static bool refuses(int cmd)
 /* The thread ends. */
 static void forget_poller(void *arg)
 {
-	struct riso_poller *p = arg;
+	struct shim_poller *p = arg;
 
 	/* It may end in a poll: who waits for the end of that has the lock. */
 	__atomic_store_n(&p->turn, p->turn + p->turn % 2, __ATOMIC_RELEASE);
-	riso_lock(&pollers.lock);
+	shim_lock(&pollers.lock);
 	if (p->known)
 		LIST_REMOVE(p, list);
 	p->known = false;
-	riso_unlock(&pollers.lock);
+	shim_unlock(&pollers.lock);
 }
 
 static void create_key(void)
@@ -87,82 +87,82 @@ static void create_key(void)
 }
 
 /**
- * riso_poller_add - the present thread will poll without a lock
+ * shim_poller_add - the present thread will poll without a lock
  *
  * Who finds the list without it makes its CQ active before: pollers.lock orders that.
  *
  * Return: false if it cannot.
  */
-bool riso_poller_add(void)
+bool shim_poller_add(void)
 {
-	struct riso_poller *p = &riso_poller;
+	struct shim_poller *p = &shim_poller;
 
 	pthread_once(&pollers.once, create_key);
 	if (!pollers.ready || refuses(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ||
 	    refuses(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
 	    pthread_setspecific(pollers.key, p))
 		return false;
-	riso_lock(&pollers.lock);
+	shim_lock(&pollers.lock);
 	p->known = true;
 	LIST_INSERT_HEAD(&pollers.list, p, list);
-	riso_unlock(&pollers.lock);
+	shim_unlock(&pollers.lock);
 	return true;
 }
 
 /**
- * riso_pollers_wait - wait for the end of all polls without a lock that go on now
+ * shim_pollers_wait - wait for the end of all polls without a lock that go on now
  *
- * riso_class_lock is held, and no lock behind it.
+ * shim_class_lock is held, and no lock behind it.
  */
-void riso_pollers_wait(void)
+void shim_pollers_wait(void)
 {
-	struct riso_poller *p;
+	struct shim_poller *p;
 	uint32_t turn;
 
-	riso_lock(&pollers.lock);
+	shim_lock(&pollers.lock);
 	/*
-	 * Pairs with the fence of riso_poll_begin(). It may be refused from some time on, as
+	 * Pairs with the fence of shim_poll_begin(). It may be refused from some time on, as
 	 * by a filter for system calls.
 	 */
-	if (!LIST_EMPTY(&pollers.list) && riso_polls != RISO_POLLS_ENDED &&
+	if (!LIST_EMPTY(&pollers.list) && shim_polls != SHIM_POLLS_ENDED &&
 	    refuses(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
 		usleep(STORE_US);
-		__atomic_store_n(&riso_polls, RISO_POLLS_ENDED, __ATOMIC_RELAXED);
+		__atomic_store_n(&shim_polls, SHIM_POLLS_ENDED, __ATOMIC_RELAXED);
 	}
 	LIST_FOREACH(p, &pollers.list, list) {
 		turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);
 		while (turn % 2 && __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn)
 			usleep(LOOK_US);
 	}
-	riso_unlock(&pollers.lock);
+	shim_unlock(&pollers.lock);
 }
 
 /**
- * riso_pollers_lock - let the list be as it is
+ * shim_pollers_lock - let the list be as it is
  *
  * For fork().
  */
-void riso_pollers_lock(void)
+void shim_pollers_lock(void)
 {
 	pthread_mutex_lock(&pollers.lock);
 }
 
 /**
- * riso_pollers_unlock - the opposite of riso_pollers_lock()
+ * shim_pollers_unlock - the opposite of shim_pollers_lock()
  */
-void riso_pollers_unlock(void)
+void shim_pollers_unlock(void)
 {
 	pthread_mutex_unlock(&pollers.lock);
 }
 
 /**
- * riso_pollers_forked - the child has one thread
+ * shim_pollers_forked - the child has one thread
  */
-void riso_pollers_forked(void)
+void shim_pollers_forked(void)
 {
 	LIST_INIT(&pollers.list);
-	if (riso_poller.known)
-		LIST_INSERT_HEAD(&pollers.list, &riso_poller, list);
+	if (shim_poller.known)
+		LIST_INSERT_HEAD(&pollers.list, &shim_poller, list);
 	if (!LIST_EMPTY(&pollers.list))
 		refuses(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }

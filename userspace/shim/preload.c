@@ -20,14 +20,14 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* For dlopen(), which is not written in C. */
-void *(*riso_real_dlopen)(const char *name, int flags);
-const char *riso_dlopen_name(const char *name);
+void *(*shim_real_dlopen)(const char *name, int flags);
+const char *shim_dlopen_name(const char *name);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool filled;
 
 #define REAL(name, version)						\
-	(riso_real.name = dlvsym(RTLD_NEXT, "ibv_" #name, "IBVERBS_" version))
+	(shim_real.name = dlvsym(RTLD_NEXT, "ibv_" #name, "IBVERBS_" version))
 
 static void fill_real(void)
 {
@@ -58,45 +58,45 @@ static void init(void)
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	init();
-	return riso_open_device(device);
+	return shim_open_device(device);
 }
 
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	init();
-	return riso_import_device(cmd_fd);
+	return shim_import_device(cmd_fd);
 }
 
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	init();
-	return riso_close_device(context);
+	return shim_close_device(context);
 }
 
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 				    struct ibv_qp_init_attr *attr)
 {
 	init();
-	return riso_create_qp(pd, attr);
+	return shim_create_qp(pd, attr);
 }
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	init();
-	return riso_destroy_qp(qp);
+	return shim_destroy_qp(qp);
 }
 
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	init();
-	return riso_modify_qp(qp, attr, mask);
+	return shim_modify_qp(qp, attr, mask);
 }
 
 EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			struct ibv_qp_init_attr *init_attr)
 {
 	init();
-	return riso_query_qp(qp, attr, mask, init_attr);
+	return shim_query_qp(qp, attr, mask, init_attr);
 }
 
 EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
@@ -105,36 +105,36 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 				    int comp_vector)
 {
 	init();
-	return riso_create_cq(context, cqe, cq_context, channel, comp_vector);
+	return shim_create_cq(context, cqe, cq_context, channel, comp_vector);
 }
 
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	init();
-	return riso_resize_cq(cq, cqe);
+	return shim_resize_cq(cq, cqe);
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
 	init();
-	return riso_destroy_cq(cq);
+	return shim_destroy_cq(cq);
 }
 
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 			    void **cq_context)
 {
 	init();
-	return riso_get_cq_event(channel, cq, cq_context);
+	return shim_get_cq_event(channel, cq, cq_context);
 }
 
 EXPORT int rdma_isolate_set_class(struct ibv_qp *qp, enum riso_class class_id)
 {
-	return riso_set_class(qp, class_id);
+	return shim_set_class(qp, class_id);
 }
 
 EXPORT int rdma_isolate_over_target(struct ibv_qp *qp)
 {
-	return riso_over_target(qp);
+	return shim_over_target(qp);
 }
 
 /* Also by the name of the file that libibverbs.so.1 is a link to. */
@@ -155,21 +155,21 @@ static const char *own_path(void)
 {
 	Dl_info info;
 
-	return dladdr(&riso_real, &info) ? info.dli_fname : NULL;
+	return dladdr(&shim_real, &info) ? info.dli_fname : NULL;
 }
 
 /**
- * riso_dlopen_name - what dlopen() is to open
+ * shim_dlopen_name - what dlopen() is to open
  * @name: what the program asks for
  *
- * Return: @name, or the shim itself in place of libibverbs; riso_real_dlopen is set.
+ * Return: @name, or the shim itself in place of libibverbs; shim_real_dlopen is set.
  */
-__attribute__((used)) const char *riso_dlopen_name(const char *name)
+__attribute__((used)) const char *shim_dlopen_name(const char *name)
 {
 	const char *own;
 
-	if (!__atomic_load_n(&riso_real_dlopen, __ATOMIC_RELAXED))
-		__atomic_store_n(&riso_real_dlopen, dlsym(RTLD_NEXT, "dlopen"),
+	if (!__atomic_load_n(&shim_real_dlopen, __ATOMIC_RELAXED))
+		__atomic_store_n(&shim_real_dlopen, dlsym(RTLD_NEXT, "dlopen"),
 				 __ATOMIC_RELAXED);
 	own = is_verbs(name) ? own_path() : NULL;
 	return own ? own : name;
@@ -188,11 +188,11 @@ __asm__(".pushsection .text\n"
 	"	endbr64\n"
 	"	push %rsi\n"
 	"	.cfi_adjust_cfa_offset 8\n"
-	"	call riso_dlopen_name\n"
+	"	call shim_dlopen_name\n"
 	"	pop %rsi\n"
 	"	.cfi_adjust_cfa_offset -8\n"
 	"	mov %rax, %rdi\n"
-	"	jmp *riso_real_dlopen(%rip)\n"
+	"	jmp *shim_real_dlopen(%rip)\n"
 	"	.cfi_endproc\n"
 	".size dlopen, . - dlopen\n"
 	".popsection\n");
@@ -209,14 +209,14 @@ __asm__(".pushsection .text\n"
 	"	.cfi_offset 30, -24\n"
 	"	mov x29, sp\n"
 	"	str w1, [sp, #16]\n"
-	"	bl riso_dlopen_name\n"
+	"	bl shim_dlopen_name\n"
 	"	ldr w1, [sp, #16]\n"
 	"	ldp x29, x30, [sp], #32\n"
 	"	.cfi_restore 30\n"
 	"	.cfi_restore 29\n"
 	"	.cfi_def_cfa_offset 0\n"
-	"	adrp x16, riso_real_dlopen\n"
-	"	ldr x16, [x16, #:lo12:riso_real_dlopen]\n"
+	"	adrp x16, shim_real_dlopen\n"
+	"	ldr x16, [x16, #:lo12:shim_real_dlopen]\n"
 	"	br x16\n"
 	"	.cfi_endproc\n"
 	".size dlopen, . - dlopen\n"
@@ -225,7 +225,7 @@ __asm__(".pushsection .text\n"
 /* A tail call, if the compiler makes one of it */
 EXPORT void *dlopen(const char *name, int flags)
 {
-	name = riso_dlopen_name(name);
-	return riso_real_dlopen(name, flags);
+	name = shim_dlopen_name(name);
+	return shim_real_dlopen(name, flags);
 }
 #endif

@@ -7,10 +7,10 @@
  * program posts on a governed queue pair goes through the ring, also what goes out
  * at once, so there is one path and one order.
  *
- * Everything runs under riso_member.lock in any thread and does not allocate, but
- * for riso_queue_alloc() and riso_queue_free(), for which nobody else knows the flow,
- * and riso_queue_stage() and riso_queue_copy(), which write behind the records that
- * are held: there riso_flow.build keeps others out.
+ * Everything runs under shim_member.lock in any thread and does not allocate, but
+ * for shim_queue_alloc() and shim_queue_free(), for which nobody else knows the flow,
+ * and shim_queue_stage() and shim_queue_copy(), which write behind the records that
+ * are held: there shim_qp.build keeps others out.
  *
  * Who waits for a completion must get one. A piece is refused for want of room
  * only while something is posted whose completion was asked for, by this flow or by
@@ -43,30 +43,30 @@ enum {
 };
 
 _Static_assert(sizeof(struct riso_sge) == sizeof(struct ibv_sge), "same layout");
-_Static_assert(PAGE % sizeof(struct riso_slot) == 0, "a slot has one page");
+_Static_assert(PAGE % sizeof(struct shim_slot) == 0, "a slot has one page");
 
-static struct riso_rec *rec_at(const struct riso_flow *f, uint64_t pos)
+static struct shim_rec *rec_at(const struct shim_qp *f, uint64_t pos)
 {
 	return f->recs + (size_t)(pos % f->depth) * f->stride;
 }
 
-static uint64_t used_slots(const struct riso_flow *f)
+static uint64_t used_slots(const struct shim_qp *f)
 {
 	return f->sq.slot - f->slots->tail;
 }
 
 /**
- * riso_slots_alloc - get slots
+ * shim_slots_alloc - get slots
  * @f: whose
  * @num: how many
  *
  * Return: the slots, in the map of tags; or NULL.
  */
-struct riso_slots *riso_slots_alloc(struct riso_flow *f, uint32_t num)
+struct shim_slots *shim_slots_alloc(struct shim_qp *f, uint32_t num)
 {
-	size_t size = ((size_t)num * sizeof(struct riso_slot) + PAGE - 1) /
+	size_t size = ((size_t)num * sizeof(struct shim_slot) + PAGE - 1) /
 		      PAGE * PAGE;
-	struct riso_slots *s;
+	struct shim_slots *s;
 	size_t off;
 
 	s = calloc(1, sizeof(*s));
@@ -77,7 +77,7 @@ struct riso_slots *riso_slots_alloc(struct riso_flow *f, uint32_t num)
 		goto free_slots;
 	memset(s->slot, 0, size);
 	for (off = 0; off < size; off += PAGE)
-		if (riso_map_add(&riso_tags, (char *)s->slot + off, s))
+		if (shim_map_add(&shim_tags, (char *)s->slot + off, s))
 			goto free_pages;
 	s->flow = f;
 	s->num = num;
@@ -88,7 +88,7 @@ struct riso_slots *riso_slots_alloc(struct riso_flow *f, uint32_t num)
 free_pages:
 	while (off) {
 		off -= PAGE;
-		riso_map_del(&riso_tags, (char *)s->slot + off);
+		shim_map_del(&shim_tags, (char *)s->slot + off);
 	}
 	free(s->slot);
 free_slots:
@@ -97,55 +97,55 @@ free_slots:
 }
 
 /**
- * riso_slots_free - give slots back
+ * shim_slots_free - give slots back
  * @s: slots that no completion refers to
  */
-void riso_slots_free(struct riso_slots *s)
+void shim_slots_free(struct shim_slots *s)
 {
-	size_t size = (size_t)s->num * sizeof(struct riso_slot);
+	size_t size = (size_t)s->num * sizeof(struct shim_slot);
 	size_t off;
 
 	for (off = 0; off < size; off += PAGE)
-		riso_map_del(&riso_tags, (char *)s->slot + off);
+		shim_map_del(&shim_tags, (char *)s->slot + off);
 	free(s->slot);
 	free(s);
 }
 
 /**
- * riso_queue_alloc - get the memory of a flow
+ * shim_queue_alloc - get the memory of a flow
  * @f: a flow with depth, max_sge and max_inline set
  * @sq_entries: of the provider's send queue
  *
  * Return: 0 or ENOMEM.
  */
-int riso_queue_alloc(struct riso_flow *f, uint32_t sq_entries)
+int shim_queue_alloc(struct shim_qp *f, uint32_t sq_entries)
 {
 	size_t sges = f->max_sge * sizeof(struct ibv_sge);
 	size_t data = sizeof(struct ibv_sge) + f->max_inline;
 
 	f->mtu = DEFAULT_MTU;
 	f->fresh = UINT64_MAX;
-	f->stride = (sizeof(struct riso_rec) + (sges > data ? sges : data) + 15) &
+	f->stride = (sizeof(struct shim_rec) + (sges > data ? sges : data) + 15) &
 		    ~15U;
 	f->recs = calloc(f->depth, f->stride);
-	f->sge = calloc(RISO_BATCH * (f->max_sge + 1), sizeof(*f->sge));
-	f->slots = riso_slots_alloc(f, sq_entries);
+	f->sge = calloc(SHIM_BATCH * (f->max_sge + 1), sizeof(*f->sge));
+	f->slots = shim_slots_alloc(f, sq_entries);
 	if (f->recs && f->sge && f->slots)
 		return 0;
-	riso_queue_free(f);
+	shim_queue_free(f);
 	return ENOMEM;
 }
 
 /**
- * riso_queue_free - give the memory of a flow back
+ * shim_queue_free - give the memory of a flow back
  * @f: a flow that nobody uses
  */
-void riso_queue_free(struct riso_flow *f)
+void shim_queue_free(struct shim_qp *f)
 {
 	free(f->recs);
 	free(f->sge);
 	if (f->slots)
-		riso_slots_free(f->slots);
+		shim_slots_free(f->slots);
 	f->recs = NULL;
 	f->sge = NULL;
 	f->slots = NULL;
@@ -183,19 +183,19 @@ static bool is_fetch(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static enum riso_user_dir rec_dir(const struct riso_rec *rec)
+static enum riso_user_dir rec_dir(const struct shim_rec *rec)
 {
 	return rec->wr.opcode == IBV_WR_RDMA_READ ? RISO_USER_RX : RISO_USER_TX;
 }
 
-static uint64_t cost_of(const struct riso_flow *f, uint32_t len)
+static uint64_t cost_of(const struct shim_qp *f, uint32_t len)
 {
 	const struct riso_kpage *k = f->ctx->m->kpage;
 
-	return riso_cost(len, f->mtu, k->header, k->op_bytes);
+	return shim_cost(len, f->mtu, k->header, k->op_bytes);
 }
 
-static uint32_t chunk_size(const struct riso_flow *f, const struct riso_rec *rec)
+static uint32_t chunk_size(const struct shim_qp *f, const struct shim_rec *rec)
 {
 	const struct riso_kdir *kdir = &f->ctx->m->kpage->dir[rec_dir(rec)];
 
@@ -204,7 +204,7 @@ static uint32_t chunk_size(const struct riso_flow *f, const struct riso_rec *rec
 }
 
 /* The size that it is cut to, 0 for uncut */
-static uint32_t chunk_of(const struct riso_flow *f, const struct riso_rec *rec)
+static uint32_t chunk_of(const struct shim_qp *f, const struct shim_rec *rec)
 {
 	if ((rec->wr.send_flags & IBV_SEND_INLINE) ||
 	    (rec->wr.opcode != IBV_WR_RDMA_WRITE &&
@@ -214,25 +214,25 @@ static uint32_t chunk_of(const struct riso_flow *f, const struct riso_rec *rec)
 }
 
 /**
- * riso_queue_rewind - begin at the front of the ring, which is in the cache
+ * shim_queue_rewind - begin at the front of the ring, which is in the cache
  * @f: the flow; its member is locked, and nothing is staged
  */
-void riso_queue_rewind(struct riso_flow *f)
+void shim_queue_rewind(struct shim_qp *f)
 {
-	if (riso_queue_len(f))
+	if (shim_queue_len(f))
 		return;
 	f->sq.head = 0;
 	f->tail = 0;
 }
 
 /**
- * riso_queue_stage - a record behind those that are held
+ * shim_queue_stage - a record behind those that are held
  * @f: the flow; its build lock, or the lock of the member, is held
  * @n: how many have been staged before it
  *
  * Return: the record, or NULL if the program has posted more than it may.
  */
-struct riso_rec *riso_queue_stage(struct riso_flow *f, uint32_t n)
+struct shim_rec *shim_queue_stage(struct shim_qp *f, uint32_t n)
 {
 	uint64_t finished = __atomic_load_n(&f->finished, __ATOMIC_ACQUIRE);
 
@@ -242,10 +242,10 @@ struct riso_rec *riso_queue_stage(struct riso_flow *f, uint32_t n)
 }
 
 /**
- * riso_queue_inline - a record brings its data with it
+ * shim_queue_inline - a record brings its data with it
  * @rec: the record, without data so far
  */
-void riso_queue_inline(struct riso_rec *rec)
+void shim_queue_inline(struct shim_rec *rec)
 {
 	rec->wr.send_flags |= IBV_SEND_INLINE;
 	rec->wr.num_sge = 0;
@@ -256,7 +256,7 @@ void riso_queue_inline(struct riso_rec *rec)
 }
 
 /**
- * riso_queue_inline_add - add to the data of a record
+ * shim_queue_inline_add - add to the data of a record
  * @f: the flow
  * @rec: the record
  * @data: bytes
@@ -264,7 +264,7 @@ void riso_queue_inline(struct riso_rec *rec)
  *
  * Return: 0, or EINVAL if they are too many.
  */
-int riso_queue_inline_add(const struct riso_flow *f, struct riso_rec *rec,
+int shim_queue_inline_add(const struct shim_qp *f, struct shim_rec *rec,
 			  const void *data, size_t len)
 {
 	if (len > f->max_inline - rec->len)
@@ -279,7 +279,7 @@ int riso_queue_inline_add(const struct riso_flow *f, struct riso_rec *rec,
 }
 
 /**
- * riso_queue_copy - copy a work request of the program
+ * shim_queue_copy - copy a work request of the program
  * @f: the flow
  * @rec: where to
  * @wr: the work request
@@ -287,7 +287,7 @@ int riso_queue_inline_add(const struct riso_flow *f, struct riso_rec *rec,
  * Return: 0; EINVAL for what no provider would take; EOPNOTSUPP for an opcode that
  * is not known here.
  */
-int riso_queue_copy(struct riso_flow *f, struct riso_rec *rec,
+int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
 		    const struct ibv_send_wr *wr)
 {
 	uint64_t len = 0;
@@ -318,16 +318,16 @@ int riso_queue_copy(struct riso_flow *f, struct riso_rec *rec,
 			       wr->num_sge * sizeof(*rec->sge));
 		return 0;
 	}
-	riso_queue_inline(rec);
+	shim_queue_inline(rec);
 	for (i = 0; i < wr->num_sge && !err; i++)
-		err = riso_queue_inline_add(f, rec,
+		err = shim_queue_inline_add(f, rec,
 					    (void *)(uintptr_t)wr->sg_list[i].addr,
 					    wr->sg_list[i].length);
 	return err;
 }
 
 /* What it will cost, cut as things are now. */
-static uint64_t whole_cost(const struct riso_flow *f, const struct riso_rec *rec)
+static uint64_t whole_cost(const struct shim_qp *f, const struct shim_rec *rec)
 {
 	uint32_t chunk = chunk_of(f, rec);
 	uint64_t full;
@@ -340,7 +340,7 @@ static uint64_t whole_cost(const struct riso_flow *f, const struct riso_rec *rec
 }
 
 /**
- * riso_queue_passes - shall calls go straight to the provider?
+ * shim_queue_passes - shall calls go straight to the provider?
  * @f: the flow
  *
  * Those of class latency do, once nothing is held or being built. Pieces that are out take
@@ -348,24 +348,24 @@ static uint64_t whole_cost(const struct riso_flow *f, const struct riso_rec *rec
  *
  * Return: true if so.
  */
-bool riso_queue_passes(const struct riso_flow *f)
+bool shim_queue_passes(const struct shim_qp *f)
 {
 	return (f->alone || f->class_id == RISO_CLASS_LATENCY) &&
-	       !riso_queue_len(f) && !f->build.open && !f->sq.chunks;
+	       !shim_queue_len(f) && !f->build.open && !f->sq.chunks;
 }
 
 /**
- * riso_queue_pass - bring riso_flow.pass up to date
+ * shim_queue_pass - bring shim_qp.pass up to date
  * @f: the flow
  *
- * One that does not go straight to the provider has joined its CQ, riso_comp_join().
+ * One that does not go straight to the provider has joined its CQ, shim_comp_join().
  */
-void riso_queue_pass(struct riso_flow *f)
+void shim_queue_pass(struct shim_qp *f)
 {
-	bool pass = riso_queue_passes(f);
+	bool pass = shim_queue_passes(f);
 
 	if (pass && !f->joins && !used_slots(f))
-		riso_comp_tag(f, false);
+		shim_comp_tag(f, false);
 	/* What went straight was not counted: the provider knows how full it is. */
 	if (f->pass && !pass) {
 		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
@@ -375,9 +375,9 @@ void riso_queue_pass(struct riso_flow *f)
 }
 
 /* The flow holds more that is not paid for, or less if it is negative. */
-static void add_cost(struct riso_flow *f, int dir, int64_t cost)
+static void add_cost(struct shim_qp *f, int dir, int64_t cost)
 {
-	struct riso_book *book = &f->ctx->m->book[dir];
+	struct shim_book *book = &f->ctx->m->book[dir];
 
 	book->held += cost;
 	f->cost[dir] += cost;
@@ -386,9 +386,9 @@ static void add_cost(struct riso_flow *f, int dir, int64_t cost)
 }
 
 /* A flow that waits for room wants no grant, which would be void before it is used. */
-static void set_full(struct riso_flow *f, bool full)
+static void set_full(struct shim_qp *f, bool full)
 {
-	struct riso_book *book = f->ctx->m->book;
+	struct shim_book *book = f->ctx->m->book;
 	int dir;
 
 	if (f->full == full)
@@ -399,15 +399,15 @@ static void set_full(struct riso_flow *f, bool full)
 }
 
 /* Take what was staged into the queue. */
-static void add_staged(struct riso_flow *f, uint32_t num, uint64_t now)
+static void add_staged(struct shim_qp *f, uint32_t num, uint64_t now)
 {
-	struct riso_member *m = f->ctx->m;
-	struct riso_rec *rec;
+	struct shim_member *m = f->ctx->m;
+	struct shim_rec *rec;
 	uint64_t pos;
 
 	if (!num)
 		return;
-	if (!riso_queue_len(f)) {
+	if (!shim_queue_len(f)) {
 		TAILQ_INSERT_TAIL(&m->busy, f, busy);
 		m->num_busy++;
 		__atomic_store_n(&f->holds, true, __ATOMIC_RELAXED);
@@ -416,7 +416,7 @@ static void add_staged(struct riso_flow *f, uint32_t num, uint64_t now)
 	}
 	__atomic_store_n(&m->held, m->held + num, __ATOMIC_RELAXED);
 	f->tail += num;
-	riso_queue_pass(f);
+	shim_queue_pass(f);
 	for (pos = f->tail - num; pos != f->tail; pos++) {
 		rec = rec_at(f, pos);
 		rec->seq = f->accepted++;
@@ -429,19 +429,19 @@ static void add_staged(struct riso_flow *f, uint32_t num, uint64_t now)
 }
 
 /* Nothing is held any more. */
-static void set_idle(struct riso_flow *f)
+static void set_idle(struct shim_qp *f)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 
 	TAILQ_REMOVE(&m->busy, f, busy);
 	m->num_busy--;
 	__atomic_store_n(&f->holds, false, __ATOMIC_RELAXED);
-	riso_queue_pass(f);
+	shim_queue_pass(f);
 }
 
-static void unhold(struct riso_flow *f, struct riso_rec *rec)
+static void unhold(struct shim_qp *f, struct shim_rec *rec)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 
 	add_cost(f, rec_dir(rec), -(int64_t)rec->cost);
 	rec->cost = 0;
@@ -449,27 +449,27 @@ static void unhold(struct riso_flow *f, struct riso_rec *rec)
 }
 
 /* What was paid for and is not posted is done with. */
-static void forget_paid(struct riso_flow *f, const struct riso_rec *rec)
+static void forget_paid(struct shim_qp *f, const struct shim_rec *rec)
 {
 	f->ctx->m->book[rec_dir(rec)].done += f->sq.paid;
 	f->sq.paid = 0;
 }
 
-static void pop_head(struct riso_flow *f)
+static void pop_head(struct shim_qp *f)
 {
-	struct riso_rec *rec = rec_at(f, f->sq.head);
+	struct shim_rec *rec = rec_at(f, f->sq.head);
 
 	forget_paid(f, rec);
 	unhold(f, rec);
 	f->sq.head++;
 	memset(&f->sq.cur, 0, sizeof(f->sq.cur));
-	riso_flow_set_parts(f, 0, f->sq.silent);
-	if (!riso_queue_len(f))
+	shim_qp_set_parts(f, 0, f->sq.silent);
+	if (!shim_queue_len(f))
 		set_idle(f);
 }
 
 /* Take back all from position @pos on, of which nothing was posted. */
-static void truncate_queue(struct riso_flow *f, uint64_t pos)
+static void truncate_queue(struct shim_qp *f, uint64_t pos)
 {
 	if (pos == f->tail)
 		return;
@@ -477,28 +477,28 @@ static void truncate_queue(struct riso_flow *f, uint64_t pos)
 		unhold(f, rec_at(f, --f->tail));
 		f->accepted--;
 	}
-	if (!riso_queue_len(f))
+	if (!shim_queue_len(f))
 		set_idle(f);
 }
 
 /**
- * riso_queue_drop - forget all that is held
+ * shim_queue_drop - forget all that is held
  * @f: a flow that is being reset or destroyed
  */
-void riso_queue_drop(struct riso_flow *f)
+void shim_queue_drop(struct shim_qp *f)
 {
-	while (riso_queue_len(f))
+	while (shim_queue_len(f))
 		pop_head(f);
 }
 
 /* Everything goes out, whether there is a grant or not. */
-static bool is_open(const struct riso_flow *f)
+static bool is_open(const struct shim_qp *f)
 {
 	return f->flush || f->urge || f->class_id == RISO_CLASS_LATENCY || f->alone ||
-	       riso_member_open(f->ctx->m);
+	       shim_member_open(f->ctx->m);
 }
 
-static uint32_t max_fetches(const struct riso_flow *f)
+static uint32_t max_fetches(const struct shim_qp *f)
 {
 	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
 }
@@ -513,7 +513,7 @@ static uint32_t max_fetches(const struct riso_flow *f)
  * @cut: it is not the whole message
  */
 struct piece {
-	struct riso_rec *rec;
+	struct shim_rec *rec;
 	uint32_t chunk;
 	uint32_t len;
 	uint64_t cost;
@@ -521,7 +521,7 @@ struct piece {
 	bool cut;
 };
 
-static void next_piece(const struct riso_flow *f, bool open, struct piece *p)
+static void next_piece(const struct shim_qp *f, bool open, struct piece *p)
 {
 	uint32_t left;
 
@@ -535,14 +535,14 @@ static void next_piece(const struct riso_flow *f, bool open, struct piece *p)
 }
 
 /* A small work request of a flow that has nothing else to send. */
-static bool is_sparse(struct riso_flow *f, const struct piece *p, uint64_t now)
+static bool is_sparse(struct shim_qp *f, const struct piece *p, uint64_t now)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	uint32_t chunk = chunk_size(f, p->rec);
 
 	if (p->rec->seq < f->fresh || p->cut || (chunk && p->rec->len > chunk))
 		return false;
-	return riso_slice_debt(&m->slice, now, m->kpage->slice_ns,
+	return shim_slice_debt(&m->slice, now, m->kpage->slice_ns,
 			       m->kpage->sparse, p->cost);
 }
 
@@ -554,51 +554,51 @@ enum pay {
 };
 
 /* How is this piece paid for? */
-static enum pay pay_for(struct riso_flow *f, const struct piece *p, bool open,
+static enum pay pay_for(struct shim_qp *f, const struct piece *p, bool open,
 			uint64_t now)
 {
-	struct riso_member *m = f->ctx->m;
-	const struct riso_budget *b = &m->book[rec_dir(p->rec)].budget;
+	struct shim_member *m = f->ctx->m;
+	const struct shim_budget *b = &m->book[rec_dir(p->rec)].budget;
 	uint64_t due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
 	uint64_t since = p->rec->queued_ns;
 
 	if (open)
-		return riso_member_open(m) ? PAY_NOTHING : PAY_DEBT;
+		return shim_member_open(m) ? PAY_NOTHING : PAY_DEBT;
 	if (is_sparse(f, p, now))
 		return PAY_DEBT;
-	if (riso_budget_left(b) >= due)
+	if (shim_budget_left(b) >= due)
 		return PAY_GRANT;
 	if (since < f->progress_ns)
 		since = f->progress_ns;
 	return now - since >= deadline_ns ? PAY_DEBT : PAY_NOT;
 }
 
-static uint32_t spare_entries(const struct riso_cq *c)
+static uint32_t spare_entries(const struct shim_cq *c)
 {
 	return __atomic_load_n(&c->spare, __ATOMIC_RELAXED);
 }
 
 /* Has a CQ an entry left for a completion that nobody sees? */
-static bool has_entry(const struct riso_cq *c)
+static bool has_entry(const struct shim_cq *c)
 {
 	return c->used.hidden < spare_entries(c);
 }
 
 /* Are other pieces of its message out? */
-static bool is_extra(const struct riso_flow *f, const struct piece *p)
+static bool is_extra(const struct shim_qp *f, const struct piece *p)
 {
-	const struct riso_slots *s = f->slots;
+	const struct shim_slots *s = f->slots;
 
 	return used_slots(f) && s->slot[(f->sq.slot - 1) % s->num].seq == p->rec->seq;
 }
 
 /* Is half of the spare entries of a CQ taken? The rest may be before these are free. */
-static bool is_crowded(const struct riso_cq *c)
+static bool is_crowded(const struct shim_cq *c)
 {
 	return 2 * (c->used.extra + c->used.open + 1) >= spare_entries(c);
 }
 
-static bool needs_event(const struct riso_cq *c, bool is_last)
+static bool needs_event(const struct shim_cq *c, bool is_last)
 {
 	return c->owes || (is_last && c->cq->channel && c->soft_head != c->soft_tail);
 }
@@ -608,9 +608,9 @@ static bool needs_event(const struct riso_cq *c, bool is_last)
  * only for half of what may be out: when one half has completed the other keeps the
  * device busy.
  */
-static bool must_signal(const struct riso_flow *f, const struct piece *p, bool open)
+static bool must_signal(const struct shim_qp *f, const struct piece *p, bool open)
 {
-	const struct riso_sq *sq = &f->sq;
+	const struct shim_sq *sq = &f->sq;
 	uint64_t quiet;
 
 	/* What went straight before may have left room for one. */
@@ -618,14 +618,14 @@ static bool must_signal(const struct riso_flow *f, const struct piece *p, bool o
 		return true;
 	/* What was taken needs an event, if the CQ was armed, or is after the last piece. */
 	if (needs_event(f->cq, p->last && sq->head + 1 == f->tail) &&
-	    sq->hidden + 1 < RISO_SLOTS && has_entry(f->cq))
+	    sq->hidden + 1 < SHIM_SLOTS && has_entry(f->cq))
 		return true;
 	/* The flow may find no room for more, until one half of its pieces is complete. */
 	if (!p->last && is_crowded(f->cq) && 2 * (sq->silent + 1) > sq->chunks + 1)
 		return true;
 	if (open)
 		return false;
-	if (sq->silent >= (p->cut ? RISO_SLOTS / 2 - 1 : MAX_SILENT))
+	if (sq->silent >= (p->cut ? SHIM_SLOTS / 2 - 1 : MAX_SILENT))
 		return true;
 	if (is_fetch(p->rec->wr.opcode) && sq->fetches + 2 >= max_fetches(f))
 		return true;
@@ -640,9 +640,9 @@ static bool is_asked(const struct piece *p)
 }
 
 /* Has the CQ room for a completion of this piece, if it has one and succeeds? */
-static bool may_complete(const struct riso_flow *f, const struct piece *p, bool open)
+static bool may_complete(const struct shim_qp *f, const struct piece *p, bool open)
 {
-	const struct riso_sq *sq = &f->sq;
+	const struct shim_sq *sq = &f->sq;
 
 	/* Hidden ones before it may have taken the entry of the message. */
 	if (is_asked(p))
@@ -655,10 +655,10 @@ static bool may_complete(const struct riso_flow *f, const struct piece *p, bool 
 	return !sq->signaled && (p->rec->wr.send_flags & IBV_SEND_SIGNALED);
 }
 
-/* Has the CQ room for all that is out if the queue pairs fail? See struct riso_used. */
-static bool may_fail(const struct riso_flow *f, const struct piece *p)
+/* Has the CQ room for all that is out if the queue pairs fail? See struct shim_used. */
+static bool may_fail(const struct shim_qp *f, const struct piece *p)
 {
-	const struct riso_used *used = &f->cq->used;
+	const struct shim_used *used = &f->cq->used;
 	uint32_t spare = spare_entries(f->cq);
 	bool extra = is_extra(f, p);
 
@@ -669,9 +669,9 @@ static bool may_fail(const struct riso_flow *f, const struct piece *p)
 }
 
 /* Is there room for a piece, as far as the flow itself and its CQ go? */
-static bool fits(const struct riso_flow *f, const struct piece *p, bool open)
+static bool fits(const struct shim_qp *f, const struct piece *p, bool open)
 {
-	const struct riso_sq *sq = &f->sq;
+	const struct shim_sq *sq = &f->sq;
 
 	if (used_slots(f) >= f->slots->num)
 		return false;
@@ -681,57 +681,57 @@ static bool fits(const struct riso_flow *f, const struct piece *p, bool open)
 		return true;
 	if (is_fetch(p->rec->wr.opcode) && sq->fetches >= max_fetches(f))
 		return false;
-	return sq->chunks < RISO_SLOTS && sq->hidden < RISO_SLOTS &&
+	return sq->chunks < SHIM_SLOTS && sq->hidden < SHIM_SLOTS &&
 	       sq->cost + p->cost <= f->ctx->m->kpage->window;
 }
 
 /* What its slot says, as long as it is not counted. */
-static uint16_t slot_flags(const struct riso_flow *f, const struct piece *p, bool open)
+static uint16_t slot_flags(const struct shim_qp *f, const struct piece *p, bool open)
 {
-	uint16_t flags = RISO_SLOT_POSTED;
+	uint16_t flags = SHIM_SLOT_POSTED;
 
 	if (p->cut)
-		flags |= RISO_SLOT_CHUNK;
+		flags |= SHIM_SLOT_CHUNK;
 	if (p->last)
-		flags |= RISO_SLOT_LAST;
+		flags |= SHIM_SLOT_LAST;
 	if (p->rec->wr.send_flags & IBV_SEND_SIGNALED)
-		flags |= RISO_SLOT_ASKED;
+		flags |= SHIM_SLOT_ASKED;
 	if (is_fetch(p->rec->wr.opcode))
-		flags |= RISO_SLOT_FETCH;
+		flags |= SHIM_SLOT_FETCH;
 	if (is_extra(f, p))
-		flags |= RISO_SLOT_EXTRA;
+		flags |= SHIM_SLOT_EXTRA;
 	if (is_asked(p) || must_signal(f, p, open))
-		flags |= RISO_SLOT_SIGNALED;
+		flags |= SHIM_SLOT_SIGNALED;
 	return flags;
 }
 
 /* Account for the next slot as posted. */
-static void count_slot(struct riso_flow *f, const struct riso_slot *slot)
+static void count_slot(struct shim_qp *f, const struct shim_slot *slot)
 {
-	bool signaled = slot->flags & RISO_SLOT_SIGNALED;
-	struct riso_sq *sq = &f->sq;
+	bool signaled = slot->flags & SHIM_SLOT_SIGNALED;
+	struct shim_sq *sq = &f->sq;
 
-	if (slot->flags & RISO_SLOT_CHUNK)
+	if (slot->flags & SHIM_SLOT_CHUNK)
 		sq->chunks++;
-	if (slot->flags & RISO_SLOT_FETCH)
+	if (slot->flags & SHIM_SLOT_FETCH)
 		sq->fetches++;
-	if (slot->flags & RISO_SLOT_EXTRA)
+	if (slot->flags & SHIM_SLOT_EXTRA)
 		f->cq->used.extra++;
-	if (riso_slot_hidden(slot)) {
+	if (shim_slot_hidden(slot)) {
 		sq->hidden++;
 		f->cq->used.hidden++;
 	}
 	sq->signaled += signaled;
 	sq->direct = sq->direct && !signaled;
 	sq->quiet = signaled ? 0 : sq->quiet + slot->cost;
-	riso_flow_set_parts(f, slot->flags & RISO_SLOT_LAST ? 0 : sq->parts + 1,
-			    signaled ? 0 : sq->silent + 1);
+	shim_qp_set_parts(f, slot->flags & SHIM_SLOT_LAST ? 0 : sq->parts + 1,
+			  signaled ? 0 : sq->silent + 1);
 	sq->cost += slot->cost;
 	sq->slot++;
 }
 
 /* Let a work request be for a part of its message. */
-static void cut_piece(struct riso_flow *f, const struct piece *p,
+static void cut_piece(struct shim_qp *f, const struct piece *p,
 		      struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	struct riso_cursor *cur = &f->sq.cur;
@@ -746,16 +746,16 @@ static void cut_piece(struct riso_flow *f, const struct piece *p,
 }
 
 /* Make the piece's work request, and account for it as posted. */
-static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
+static void make_piece(struct shim_qp *f, const struct piece *p, bool open,
 		       struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
-	struct riso_slots *s = f->slots;
-	struct riso_slot *slot = &s->slot[f->sq.slot % s->num];
-	struct riso_sq *sq = &f->sq;
+	struct shim_slots *s = f->slots;
+	struct shim_slot *slot = &s->slot[f->sq.slot % s->num];
+	struct shim_sq *sq = &f->sq;
 	uint64_t cost = p->last && sq->paid > p->cost ? sq->paid : p->cost;
 
 	*wr = p->rec->wr;
-	*slot = (struct riso_slot) {
+	*slot = (struct shim_slot) {
 		.wr_id = wr->wr_id,
 		.seq = p->rec->seq,
 		.cost = cost,
@@ -764,7 +764,7 @@ static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
 		.flags = slot_flags(f, p, open),
 	};
 	wr->wr_id = (uintptr_t)slot;
-	if (slot->flags & RISO_SLOT_SIGNALED)
+	if (slot->flags & SHIM_SLOT_SIGNALED)
 		wr->send_flags |= IBV_SEND_SIGNALED;
 	else
 		wr->send_flags &= ~IBV_SEND_SIGNALED;
@@ -791,20 +791,20 @@ static void make_piece(struct riso_flow *f, const struct piece *p, bool open,
  * @last: the message ends with it
  */
 struct mark {
-	struct riso_sq sq;
-	struct riso_used used;
-	struct riso_slice slice;
-	struct riso_rec *rec;
-	struct riso_budget budget;
+	struct shim_sq sq;
+	struct shim_used used;
+	struct shim_slice slice;
+	struct shim_rec *rec;
+	struct shim_budget budget;
 	uint64_t cost;
 	uint64_t due;
 	enum pay pay;
 	bool last;
 };
 
-static void charge(struct riso_flow *f, const struct mark *k)
+static void charge(struct shim_qp *f, const struct mark *k)
 {
-	struct riso_book *book = &f->ctx->m->book[rec_dir(k->rec)];
+	struct shim_book *book = &f->ctx->m->book[rec_dir(k->rec)];
 	uint64_t part = k->due < k->rec->cost ? k->due : k->rec->cost;
 
 	book->posted += k->due;
@@ -819,17 +819,17 @@ static void charge(struct riso_flow *f, const struct mark *k)
  * for, also if the record costs more than it did when it was posted. True if there was
  * something left.
  */
-static bool pay_part(struct riso_flow *f, const struct piece *p)
+static bool pay_part(struct shim_qp *f, const struct piece *p)
 {
-	struct riso_book *book = &f->ctx->m->book[rec_dir(p->rec)];
-	uint64_t left = riso_budget_left(&book->budget);
+	struct shim_book *book = &f->ctx->m->book[rec_dir(p->rec)];
+	uint64_t left = shim_budget_left(&book->budget);
 	uint64_t due = p->cost - f->sq.paid;
 
 	if (p->rec->cost < due) {
 		add_cost(f, rec_dir(p->rec), due - p->rec->cost);
 		p->rec->cost = due;
 	}
-	riso_budget_spend(&book->budget, left);
+	shim_budget_spend(&book->budget, left);
 	f->sq.paid += left;
 	book->posted += left;
 	add_cost(f, rec_dir(p->rec), -(int64_t)left);
@@ -838,9 +838,9 @@ static bool pay_part(struct riso_flow *f, const struct piece *p)
 }
 
 /* The provider takes not even an empty work request: it will raise no event. */
-static bool push_failed(struct riso_flow *f, const struct riso_rec *rec, int err)
+static bool push_failed(struct shim_qp *f, const struct shim_rec *rec, int err)
 {
-	struct riso_soft e = {
+	struct shim_soft e = {
 		.wc = {
 			.wr_id = rec->wr.wr_id,
 			.status = rec->seq == f->slots->failed_seq ?
@@ -852,7 +852,7 @@ static bool push_failed(struct riso_flow *f, const struct riso_rec *rec, int err
 		.seq = rec->seq,
 	};
 
-	if (!riso_comp_push(f->cq, &e))
+	if (!shim_comp_push(f->cq, &e))
 		return false;
 	f->slots->err_seq = rec->seq;
 	pop_head(f);
@@ -864,16 +864,16 @@ static bool push_failed(struct riso_flow *f, const struct riso_rec *rec, int err
  * and an empty work request in its place completes with an error, and an event. True if
  * there is something to be posted now.
  */
-static bool fail_head(struct riso_flow *f, int err)
+static bool fail_head(struct shim_qp *f, int err)
 {
-	struct riso_rec *rec = rec_at(f, f->sq.head);
+	struct shim_rec *rec = rec_at(f, f->sq.head);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	/* What was posted before completes first. */
 	if (f->sq.signaled && (rec->refused || !f->flush))
 		return false;
 	if (!f->flush) {
-		rec->refused = riso_real.modify_qp(f->qp, &attr, IBV_QP_STATE);
+		rec->refused = shim_real.modify_qp(f->qp, &attr, IBV_QP_STATE);
 		f->flush = true;
 		f->slots->failed_seq = rec->seq;
 	}
@@ -890,9 +890,9 @@ static bool fail_head(struct riso_flow *f, int err)
 }
 
 /* The provider did not take the work request at the head. True as above. */
-static bool refused(struct riso_flow *f, int err)
+static bool refused(struct shim_qp *f, int err)
 {
-	const struct riso_rec *rec = rec_at(f, f->sq.head);
+	const struct shim_rec *rec = rec_at(f, f->sq.head);
 
 	/* It has room again when something completes. Some providers return it negative. */
 	set_full(f, abs(err) == ENOMEM || abs(err) == EAGAIN);
@@ -908,15 +908,15 @@ static bool refused(struct riso_flow *f, int err)
 }
 
 /* The rest of a message that has failed is not posted. */
-static void drop_failed(struct riso_flow *f)
+static void drop_failed(struct shim_qp *f)
 {
-	if (riso_queue_len(f) &&
+	if (shim_queue_len(f) &&
 	    rec_at(f, f->sq.head)->seq == f->slots->err_seq)
 		pop_head(f);
 }
 
 /* Give the batch to the provider; the number that it took. */
-static uint32_t post_batch(struct riso_flow *f, struct ibv_send_wr *wr,
+static uint32_t post_batch(struct shim_qp *f, struct ibv_send_wr *wr,
 			   uint32_t num, int *err)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -932,23 +932,23 @@ static uint32_t post_batch(struct riso_flow *f, struct ibv_send_wr *wr,
 }
 
 /* The provider has taken what is in a slot. */
-static void count_posted(struct riso_flow *f, uint64_t pos)
+static void count_posted(struct shim_qp *f, uint64_t pos)
 {
-	const struct riso_slot *slot = &f->slots->slot[pos % f->slots->num];
-	struct riso_member *m = f->ctx->m;
+	const struct shim_slot *slot = &f->slots->slot[pos % f->slots->num];
+	struct shim_member *m = f->ctx->m;
 
-	if (slot->flags & RISO_SLOT_SIGNALED)
+	if (slot->flags & SHIM_SLOT_SIGNALED)
 		f->cq->owes = false;
-	if (riso_slot_hidden(slot))
+	if (shim_slot_hidden(slot))
 		__atomic_store_n(&m->hidden, m->hidden + 1, __ATOMIC_RELAXED);
 }
 
 /* Post what may be posted, up to a batch; true if there may be more. */
-static bool post_some(struct riso_flow *f, uint64_t now)
+static bool post_some(struct shim_qp *f, uint64_t now)
 {
-	struct riso_member *m = f->ctx->m;
-	struct ibv_send_wr wr[RISO_BATCH];
-	struct mark mark[RISO_BATCH];
+	struct shim_member *m = f->ctx->m;
+	struct ibv_send_wr wr[SHIM_BATCH];
+	struct mark mark[SHIM_BATCH];
 	bool open = is_open(f);
 	enum pay pay = PAY_NOTHING;
 	uint64_t tail = f->tail;
@@ -960,10 +960,10 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 	drop_failed(f);
 	if (f->stopped || f->refused)
 		return false;
-	if (!riso_queue_len(f))
+	if (!shim_queue_len(f))
 		return true;
 	set_full(f, false);
-	for (num = 0; num < RISO_BATCH && f->sq.head != tail; num++) {
+	for (num = 0; num < SHIM_BATCH && f->sq.head != tail; num++) {
 		struct mark *k = &mark[num];
 
 		next_piece(f, open, &p);
@@ -989,7 +989,7 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 			break;
 		k->pay = pay;
 		if (pay == PAY_GRANT)
-			riso_budget_spend(&m->book[rec_dir(p.rec)].budget, k->due);
+			shim_budget_spend(&m->book[rec_dir(p.rec)].budget, k->due);
 		make_piece(f, &p, open, &wr[num], f->sge + num * f->max_sge);
 		wr[num].next = NULL;
 		if (num)
@@ -1022,37 +1022,37 @@ static bool post_some(struct riso_flow *f, uint64_t now)
 }
 
 /**
- * riso_queue_drive - post what may be posted, flow by flow
+ * shim_queue_drive - post what may be posted, flow by flow
  * @m: the member, locked
  *
  * Takes new grants first, and tells the kernel what came of it.
  */
-void riso_queue_drive(struct riso_member *m)
+void shim_queue_drive(struct shim_member *m)
 {
 	uint32_t idle = 0;
-	struct riso_flow *f;
+	struct shim_qp *f;
 	uint64_t now;
 
 	m->retired = false;
 	while (idle < m->num_busy) {
-		now = riso_sys.now();
+		now = shim_sys.now();
 		f = TAILQ_FIRST(&m->busy);
 		TAILQ_REMOVE(&m->busy, f, busy);
 		TAILQ_INSERT_TAIL(&m->busy, f, busy);
-		riso_member_take(m, now);
+		shim_member_take(m, now);
 		if (post_some(f, now))
 			idle = 0;
 		else
 			idle++;
 	}
-	riso_member_publish(m);
+	shim_member_publish(m);
 }
 
 /* Post what a flow holds, whatever that costs. */
-static void urge(struct riso_flow *f)
+static void urge(struct shim_qp *f)
 {
 	f->urge = true;
-	riso_queue_drive(f->ctx->m);
+	shim_queue_drive(f->ctx->m);
 	f->urge = false;
 }
 
@@ -1060,9 +1060,9 @@ static void urge(struct riso_flow *f)
  * Is an event to come of what the flow has out, for a program that sleeps and has a
  * completion to poll? None of ours is solicited.
  */
-static bool brings_event(const struct riso_flow *f)
+static bool brings_event(const struct shim_qp *f)
 {
-	const struct riso_cq *c = f->cq;
+	const struct shim_cq *c = f->cq;
 
 	return f->sq.signaled && c->armed && c->soft_head != c->soft_tail &&
 	       !__atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
@@ -1073,84 +1073,84 @@ static bool brings_event(const struct riso_flow *f)
  * comes. A provider that takes longer is not waited for, nor a session, which may be that
  * of this thread.
  */
-static void flush_for_event(struct riso_flow *f)
+static void flush_for_event(struct shim_qp *f)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	uint32_t looks;
 
-	riso_real.modify_qp(f->qp, &attr, IBV_QP_STATE);
+	shim_real.modify_qp(f->qp, &attr, IBV_QP_STATE);
 	for (looks = 0; looks < FLUSH_LOOKS; looks++) {
-		riso_lock(&m->lock);
-		riso_comp_reap_most(f->cq, UINT32_MAX);
-		if (!brings_event(f) || !riso_comp_may_reap(f->cq))
+		shim_lock(&m->lock);
+		shim_comp_reap_most(f->cq, UINT32_MAX);
+		if (!brings_event(f) || !shim_comp_may_reap(f->cq))
 			looks = FLUSH_LOOKS;
-		riso_comp_update(f->cq);
-		riso_member_unlock(m);
+		shim_comp_update(f->cq);
+		shim_unlock_and_drive(m);
 		if (looks < FLUSH_LOOKS)
 			usleep(DRAIN_US);
 	}
 }
 
 /**
- * riso_queue_drain - give the provider all that a flow holds
+ * shim_queue_drain - give the provider all that a flow holds
  * @f: the flow, whose queue pair is about to change or to go; its member is not locked
  * @goes: to go, or to be reset, with all that is out
  *
  * The program was told that it is posted. Where the send queue is full, what completes
  * makes room. An event that would go with the queue pair comes before.
  */
-void riso_queue_drain(struct riso_flow *f, bool goes)
+void shim_queue_drain(struct shim_qp *f, bool goes)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	uint32_t looks;
 
-	riso_lock(&m->lock);
-	for (looks = 0; looks < DRAIN_LOOKS && riso_queue_len(f); looks++) {
+	shim_lock(&m->lock);
+	for (looks = 0; looks < DRAIN_LOOKS && shim_queue_len(f); looks++) {
 		if (looks)
-			riso_comp_reap_most(f->cq, UINT32_MAX);
+			shim_comp_reap_most(f->cq, UINT32_MAX);
 		urge(f);
-		if (!looks || !riso_queue_len(f))
+		if (!looks || !shim_queue_len(f))
 			continue;
-		riso_unlock(&m->lock);
+		shim_unlock(&m->lock);
 		usleep(DRAIN_US);
-		riso_lock(&m->lock);
+		shim_lock(&m->lock);
 	}
 	goes = goes && brings_event(f);
-	riso_comp_update(f->cq);
-	riso_member_unlock(m);
+	shim_comp_update(f->cq);
+	shim_unlock_and_drive(m);
 	if (goes)
 		flush_for_event(f);
 }
 
 /**
- * riso_queue_publish - post what was staged
+ * shim_queue_publish - post what was staged
  * @f: the flow; its member is locked
  * @num: how many records were staged
  * @whole: these are posted all or none, as one that is not the first is refused too late
  *	for that, and completes with an error
  *
  * Return: 0, or the provider's error for a record of these; it and those behind it
- * are not posted, and riso_flow.accepted tells which one it was.
+ * are not posted, and shim_qp.accepted tells which one it was.
  */
-int riso_queue_publish(struct riso_flow *f, uint32_t num, bool whole)
+int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	int err;
 
 	f->fresh = f->accepted;
 	f->fresh_last = whole ? f->fresh : UINT64_MAX;
-	add_staged(f, num, riso_sys.now());
-	riso_queue_drive(m);
-	if (riso_queue_len(f) && !f->refused && (f->sq.signaled || f->full)) {
-		riso_comp_reap(f->cq);
-		riso_queue_drive(m);
+	add_staged(f, num, shim_sys.now());
+	shim_queue_drive(m);
+	if (shim_queue_len(f) && !f->refused && (f->sq.signaled || f->full)) {
+		shim_comp_reap(f->cq);
+		shim_queue_drive(m);
 	}
 	err = f->refused;
 	if (err) {
 		forget_paid(f, rec_at(f, f->sq.head));
 		truncate_queue(f, f->sq.head);
-		riso_member_publish(m);
+		shim_member_publish(m);
 	}
 	f->refused = 0;
 	f->fresh = UINT64_MAX;
@@ -1158,12 +1158,12 @@ int riso_queue_publish(struct riso_flow *f, uint32_t num, bool whole)
 }
 
 /* An opcode that is unknown here cannot wait. */
-static int post_unknown(struct riso_flow *f, const struct ibv_send_wr *wr)
+static int post_unknown(struct shim_qp *f, const struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr copy = *wr;
 	struct ibv_send_wr *bad;
 
-	if (riso_queue_len(f))
+	if (shim_queue_len(f))
 		return EINVAL;
 	copy.next = NULL;
 	if (f->sig_all)
@@ -1172,34 +1172,34 @@ static int post_unknown(struct riso_flow *f, const struct ibv_send_wr *wr)
 }
 
 /**
- * riso_queue_post - what the program's post_send does
+ * shim_queue_post - what the program's post_send does
  * @f: the flow; its member is locked
  * @wr: first of a chain
  * @bad_wr: the first that was not taken, if any
  *
  * Return: 0 or an error.
  */
-int riso_queue_post(struct riso_flow *f, struct ibv_send_wr *wr,
+int shim_queue_post(struct shim_qp *f, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr)
 {
 	struct ibv_send_wr *first = wr;
-	struct riso_rec *rec;
+	struct shim_rec *rec;
 	uint64_t before;
 	uint32_t num = 0;
 	int err = 0;
 	int ret;
 
 	for (;;) {
-		riso_queue_rewind(f);
+		shim_queue_rewind(f);
 		for (; wr; wr = wr->next) {
-			rec = riso_queue_stage(f, num);
-			err = rec ? riso_queue_copy(f, rec, wr) : ENOMEM;
+			rec = shim_queue_stage(f, num);
+			err = rec ? shim_queue_copy(f, rec, wr) : ENOMEM;
 			if (err)
 				break;
 			num++;
 		}
 		before = f->accepted;
-		ret = riso_queue_publish(f, num, false);
+		ret = shim_queue_publish(f, num, false);
 		if (ret) {
 			for (; before != f->accepted; before++)
 				first = first->next;
@@ -1221,7 +1221,7 @@ int riso_queue_post(struct riso_flow *f, struct ibv_send_wr *wr,
 }
 
 /**
- * riso_queue_bind - what the program's bind_mw does
+ * shim_queue_bind - what the program's bind_mw does
  * @f: the flow; its member is locked
  * @mw: the memory window
  * @bind: how
@@ -1230,22 +1230,22 @@ int riso_queue_post(struct riso_flow *f, struct ibv_send_wr *wr,
  *
  * Return: 0 or an error.
  */
-int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
+int shim_queue_bind(struct shim_qp *f, struct ibv_mw *mw,
 		    struct ibv_mw_bind *bind)
 {
 	struct ibv_mw_bind copy = *bind;
-	struct riso_rec *rec;
+	struct shim_rec *rec;
 	struct ibv_send_wr wr;
-	struct riso_used used;
-	struct riso_sq sq;
+	struct shim_used used;
+	struct shim_sq sq;
 	struct piece p;
 	int err;
 
 	urge(f);
-	rec = riso_queue_stage(f, 0);
-	if (riso_queue_len(f) || !rec)
+	rec = shim_queue_stage(f, 0);
+	if (shim_queue_len(f) || !rec)
 		return ENOMEM;
-	*rec = (struct riso_rec) {
+	*rec = (struct shim_rec) {
 		.wr = {
 			.wr_id = bind->wr_id,
 			.opcode = IBV_WR_BIND_MW,

@@ -5,25 +5,25 @@
  *
  * Locks, in the order in which they are taken:
  *
- *	riso_flow.build		from ibv_wr_start() to ibv_wr_complete() or _abort()
- *	riso_cq.session		from ibv_start_poll() to ibv_end_poll()
- *	riso_cq.resize		while the provider resizes a CQ
- *	riso_class_lock		what the kernel is asked for, until that is in force
- *	riso_size_lock		what is known of the sizes of CQs
+ *	shim_qp.build		from ibv_wr_start() to ibv_wr_complete() or _abort()
+ *	shim_cq.session		from ibv_start_poll() to ibv_end_poll()
+ *	shim_cq.resize		while the provider resizes a CQ
+ *	shim_class_lock		what the kernel is asked for, until that is in force
+ *	shim_size_lock		what is known of the sizes of CQs
  *	pollers.lock		poller.c: threads that poll without a lock
  *	members.lock		page.c: the list of members, and their helper threads
- *	riso_member.lock	a member with its flows, records, slots and CQs
- *	riso_map.lock		see map.c
+ *	shim_member.lock	a member with its flows, records, slots and CQs
+ *	shim_map.lock		see map.c
  *
- * The program holds the first two while it runs its own code. Under riso_member.lock
+ * The program holds the first two while it runs its own code. Under shim_member.lock
  * the provider posts and polls, but nobody waits: neither for the kernel nor for the
- * first two locks. Nor does anybody under riso_size_lock wait for a session, or for a
+ * first two locks. Nor does anybody under shim_size_lock wait for a session, or for a
  * provider that does, as its ibv_resize_cq() may: who has the session may want to create
  * a queue pair or to fork. What is not held while the program runs its own code is taken
- * by riso_lock(), so that a thread that is cancelled leaves nothing locked.
+ * by shim_lock(), so that a thread that is cancelled leaves nothing locked.
  */
-#ifndef RISO_SHIM_H
-#define RISO_SHIM_H
+#ifndef SHIM_SHIM_H
+#define SHIM_SHIM_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -41,21 +41,21 @@
 
 enum {
 	/* Chunks of a flow that may be out, and completions that nobody sees. */
-	RISO_SLOTS = 32,
+	SHIM_SLOTS = 32,
 	/* Work requests given to the provider at once. */
-	RISO_BATCH = 8,
+	SHIM_BATCH = 8,
 	/* Completions taken from the provider at once. */
-	RISO_POLL = 16,
+	SHIM_POLL = 16,
 	/* Entries of a CQ for completions that nobody sees, at least. */
-	RISO_SPARE = 8,
+	SHIM_SPARE = 8,
 };
 
 /**
- * struct riso_real - what the shim stands in front of
+ * struct shim_real - what the shim stands in front of
  *
  * The functions of libibverbs, by their names.
  */
-struct riso_real {
+struct shim_real {
 	struct ibv_context *(*open_device)(struct ibv_device *device);
 	struct ibv_context *(*import_device)(int cmd_fd);
 	int (*close_device)(struct ibv_context *context);
@@ -80,12 +80,12 @@ struct riso_real {
 	void (*ack_cq_events)(struct ibv_cq *cq, unsigned int num);
 };
 
-extern struct riso_real riso_real;
+extern struct shim_real shim_real;
 
 /**
- * struct riso_sys - what is asked of the system
+ * struct shim_sys - what is asked of the system
  */
-struct riso_sys {
+struct shim_sys {
 	int (*open)(const char *path, int flags, ...);
 	ssize_t (*read)(int fd, void *buf, size_t count);
 	int (*ioctl)(int fd, unsigned long request, ...);
@@ -99,12 +99,12 @@ struct riso_sys {
 	int (*membarrier)(int cmd);
 };
 
-extern struct riso_sys riso_sys;
+extern struct shim_sys shim_sys;
 
-TAILQ_HEAD(riso_flow_list, riso_flow);
+TAILQ_HEAD(shim_qp_list, shim_qp);
 
 /**
- * struct riso_book - what a member has done in one direction
+ * struct shim_book - what a member has done in one direction
  * @posted: as riso_udir.posted
  * @done: as riso_udir.done
  * @debt: as riso_udir.debt
@@ -112,17 +112,17 @@ TAILQ_HEAD(riso_flow_list, riso_flow);
  * @stuck: those of them whose flow waits for room, and could not use a grant
  * @budget: grants
  */
-struct riso_book {
+struct shim_book {
 	uint64_t posted;
 	uint64_t done;
 	uint64_t debt;
 	uint64_t held;
 	uint64_t stuck;
-	struct riso_budget budget;
+	struct shim_budget budget;
 };
 
 /**
- * struct riso_member - this process on one device
+ * struct shim_member - this process on one device
  * @list: in the list of members, under the lock of that
  * @lock: protects what follows unless it says otherwise
  * @refs: contexts; likewise
@@ -132,8 +132,8 @@ struct riso_book {
  * @dev: the device's file, as uverbs0, which stays while the device may be renamed; empty in
  *	a child
  * @name: of the device when it was opened first
- * @fd: the open file, -1 if there is none; under riso_class_lock
- * @attached: the process takes part; changes under riso_class_lock, too
+ * @fd: the open file, -1 if there is none; under shim_class_lock
+ * @attached: the process takes part; changes under shim_class_lock, too
  * @refused: a flow is not governed, and may be later; without the lock
  * @gone: nothing has to wait any more; read without the lock
  * @spin_ns: how long the helper looks at the page before it sleeps
@@ -154,8 +154,8 @@ struct riso_book {
  * @mode: riso_kpage.mode as seen last
  * @round: of the helper
  */
-struct riso_member {
-	TAILQ_ENTRY(riso_member) list;
+struct shim_member {
+	TAILQ_ENTRY(shim_member) list;
 	pthread_mutex_t lock;
 	unsigned int refs;
 	pthread_cond_t wake;
@@ -170,11 +170,11 @@ struct riso_member {
 	uint64_t spin_ns;
 	const struct riso_kpage *kpage;
 	struct riso_upage *upage;
-	struct riso_book book[RISO_USER_DIRS];
-	struct riso_slice slice;
+	struct shim_book book[RISO_USER_DIRS];
+	struct shim_slice slice;
 	uint32_t held;
 	uint32_t hidden;
-	struct riso_flow_list busy;
+	struct shim_qp_list busy;
 	uint32_t num_busy;
 	bool waiting;
 	uint32_t classes;
@@ -186,7 +186,7 @@ struct riso_member {
 };
 
 /**
- * struct riso_ctx - an open device of the program
+ * struct shim_ctx - an open device of the program
  * @m: this process on it
  * @context: the program's context
  * @plain: nothing of it is governed
@@ -196,10 +196,10 @@ struct riso_member {
  * @alloc_parent_domain: of struct verbs_context
  * @max_qp_wr: limit of the device
  * @max_cqe: limit of the device
- * @tagged: the sum of riso_cq.tagged; read without the lock
+ * @tagged: the sum of shim_cq.tagged; read without the lock
  */
-struct riso_ctx {
-	struct riso_member *m;
+struct shim_ctx {
+	struct shim_member *m;
 	struct ibv_context *context;
 	bool plain;
 	struct ibv_context_ops ops;
@@ -216,25 +216,25 @@ struct riso_ctx {
 };
 
 enum {
-	RISO_SLOT_POSTED = 1,	/* not completed yet */
-	RISO_SLOT_SIGNALED = 2,	/* the provider was asked for a completion */
-	RISO_SLOT_ASKED = 4,	/* the program asked for one */
-	RISO_SLOT_LAST = 8,	/* last piece of its message */
-	RISO_SLOT_CHUNK = 16,	/* piece of a message that was cut */
-	RISO_SLOT_FETCH = 32,	/* takes one of max_rd_atomic */
-	RISO_SLOT_EXTRA = 64,	/* takes a spare entry of the CQ, struct riso_used */
+	SHIM_SLOT_POSTED = 1,	/* not completed yet */
+	SHIM_SLOT_SIGNALED = 2,	/* the provider was asked for a completion */
+	SHIM_SLOT_ASKED = 4,	/* the program asked for one */
+	SHIM_SLOT_LAST = 8,	/* last piece of its message */
+	SHIM_SLOT_CHUNK = 16,	/* piece of a message that was cut */
+	SHIM_SLOT_FETCH = 32,	/* takes one of max_rd_atomic */
+	SHIM_SLOT_EXTRA = 64,	/* takes a spare entry of the CQ, struct shim_used */
 };
 
 /**
- * struct riso_slot - a posted work request; its address is the wr_id
+ * struct shim_slot - a posted work request; its address is the wr_id
  * @wr_id: the program's own
  * @seq: number of the program's work request
  * @cost: cost bytes
  * @total: bytes of the whole message
- * @flags: RISO_SLOT_*
+ * @flags: SHIM_SLOT_*
  * @dir: direction
  */
-struct riso_slot {
+struct shim_slot {
 	uint64_t wr_id;
 	uint64_t seq;
 	uint64_t cost;
@@ -244,9 +244,9 @@ struct riso_slot {
 };
 
 /**
- * struct riso_used - what the flows of a CQ take of its spare entries
+ * struct shim_used - what the flows of a CQ take of its spare entries
  * @hidden: pieces posted and not polled that have a completion which nobody sees
- * @extra: pieces with %RISO_SLOT_EXTRA, posted and not known to be complete
+ * @extra: pieces with %SHIM_SLOT_EXTRA, posted and not known to be complete
  * @open: messages of which pieces are out, and others are still to be posted
  * @bare: open messages without a piece out that was asked a completion for
  *
@@ -260,7 +260,7 @@ struct riso_slot {
  * wait for another one. More is posted while extra + open is less than the spare entries,
  * so that the rest of a message goes out at once when its queue pair is torn down.
  */
-struct riso_used {
+struct shim_used {
 	uint32_t hidden;
 	uint32_t extra;
 	uint32_t open;
@@ -268,33 +268,33 @@ struct riso_used {
 };
 
 /**
- * struct riso_slots - what a queue pair has posted
- * @zombie: in &riso_cq.zombies when the queue pair is gone or was reset
+ * struct shim_slots - what a queue pair has posted
+ * @zombie: in &shim_cq.zombies when the queue pair is gone or was reset
  * @flow: whose; NULL then
  * @num: as many as the provider's send queue has entries
- * @tail: the oldest that has not completed; the youngest is &riso_sq.slot
+ * @tail: the oldest that has not completed; the youngest is &shim_sq.slot
  * @used: of a zombie, what may be in the CQ
  * @err_seq: the program's work request that failed last
  * @failed_seq: the one that the provider did not take, and all behind is flushed
  * @cut_off: completions were lost with the queue pair, and so are the later ones
  * @slot: the slots, on pages of their own, which are in the map of tags
  */
-struct riso_slots {
-	LIST_ENTRY(riso_slots) zombie;
-	struct riso_flow *flow;
+struct shim_slots {
+	LIST_ENTRY(shim_slots) zombie;
+	struct shim_qp *flow;
 	uint32_t num;
 	uint64_t tail;
-	struct riso_used used;
+	struct shim_used used;
 	uint64_t err_seq;
 	uint64_t failed_seq;
 	bool cut_off;
-	struct riso_slot *slot;
+	struct shim_slot *slot;
 };
 
-LIST_HEAD(riso_zombies, riso_slots);
+LIST_HEAD(shim_zombies, shim_slots);
 
 /**
- * struct riso_soft - a completion that waits for the program
+ * struct shim_soft - a completion that waits for the program
  * @wc: as the program will see it
  * @flow: the flow that it makes room in, if any
  * @seq: number of the program's work request
@@ -304,9 +304,9 @@ LIST_HEAD(riso_zombies, riso_slots);
  * @flow_tag: likewise
  * @cvlan: likewise
  */
-struct riso_soft {
+struct shim_soft {
 	struct ibv_wc wc;
-	struct riso_flow *flow;
+	struct shim_qp *flow;
 	uint64_t seq;
 	uint64_t ts;
 	uint64_t wallclock;
@@ -316,16 +316,16 @@ struct riso_soft {
 };
 
 /* No thread: more than one, or nobody knows */
-#define RISO_SEVERAL ((pthread_t)1)
+#define SHIM_SEVERAL ((pthread_t)1)
 
 /**
- * struct riso_cq - what is known of a CQ
+ * struct shim_cq - what is known of a CQ
  * @zombies: slots of queue pairs that are gone
  * @ctx: its context
  * @cq: the CQ
  * @real: the provider's functions, if it is an extended one
  * @ex: it is an extended one
- * @asked: entries that the program asked for; under riso_size_lock
+ * @asked: entries that the program asked for; under shim_size_lock
  * @reserved: entries that its flows would like for chunks; likewise
  * @spare: entries that they have, all together; read without the lock
  * @used: what is taken of these, also by what is gone and may be in the CQ
@@ -336,29 +336,29 @@ struct riso_soft {
  * @owes: it did so with something in @soft, and nothing has raised an event since
  * @solicited: it armed it last for solicited ones only; without the lock
  * @shown: the thread that got a completion since an event was told last, 0 if none did,
- *	or %RISO_SEVERAL
+ *	or %SHIM_SEVERAL
  * @unseen: how often the helper has looked since the program polled
  * @round: of the helper that looked last
  * @soft: ring of completions that wait, once there was a flow or the program has resized
- *	the CQ; changes under riso_size_lock, too
+ *	the CQ; changes under shim_size_lock, too
  * @soft_num: size of the ring; likewise
  * @soft_head: next one for the program
  * @soft_tail: next free one
  * @session: held from start_poll to end_poll
- * @resize: held while the provider resizes it; under riso_size_lock it is only tried
+ * @resize: held while the provider resizes it; under shim_size_lock it is only tried
  * @snap: the completion shown is @cur, not the provider's; under @session
  * @cur: the completion shown; under @session
  */
-struct riso_cq {
-	struct riso_zombies zombies;
-	struct riso_ctx *ctx;
+struct shim_cq {
+	struct shim_zombies zombies;
+	struct shim_ctx *ctx;
 	struct ibv_cq *cq;
 	struct ibv_cq_ex real;
 	bool ex;
 	int asked;
 	int reserved;
 	uint32_t spare;
-	struct riso_used used;
+	struct shim_used used;
 	uint32_t flows;
 	uint32_t tagged;
 	bool active;
@@ -368,18 +368,18 @@ struct riso_cq {
 	pthread_t shown;
 	uint32_t unseen;
 	uint32_t round;
-	struct riso_soft *soft;
+	struct shim_soft *soft;
 	uint32_t soft_num;
 	uint32_t soft_head;
 	uint32_t soft_tail;
 	pthread_mutex_t session;
 	pthread_mutex_t resize;
 	bool snap;
-	struct riso_soft cur;
+	struct shim_soft cur;
 };
 
 /**
- * struct riso_rec - a copied work request
+ * struct shim_rec - a copied work request
  * @wr: the work request, with wr_id and flags of the program
  * @seq: its number
  * @queued_ns: when the program posted it
@@ -388,7 +388,7 @@ struct riso_cq {
  * @refused: the provider does not take it, it is empty now
  * @sge: its elements; inline data follow the first
  */
-struct riso_rec {
+struct shim_rec {
 	struct ibv_send_wr wr;
 	uint64_t seq;
 	uint64_t queued_ns;
@@ -399,7 +399,7 @@ struct riso_rec {
 };
 
 /**
- * struct riso_sq - how far a flow has come; copied to undo what was not posted
+ * struct shim_sq - how far a flow has come; copied to undo what was not posted
  * @head: the record to go next
  * @cur: how much of it has gone
  * @paid: what was paid for its next piece already
@@ -416,7 +416,7 @@ struct riso_rec {
  *
  * From @signaled on: of what is posted and not known to be complete.
  */
-struct riso_sq {
+struct shim_sq {
 	uint64_t head;
 	struct riso_cursor cur;
 	uint64_t paid;
@@ -433,14 +433,14 @@ struct riso_sq {
 };
 
 /**
- * struct riso_build - work requests between ibv_wr_start() and ibv_wr_complete()
+ * struct shim_build - work requests between ibv_wr_start() and ibv_wr_complete()
  * @lock: held in between
  * @direct: they go straight to the provider
  * @open: they do not, and are not complete; under the lock of the member
  * @num: how many, behind the records that are held
  * @err: the first that was wrong
  */
-struct riso_build {
+struct shim_build {
 	pthread_mutex_t lock;
 	bool direct;
 	bool open;
@@ -449,8 +449,8 @@ struct riso_build {
 };
 
 /**
- * struct riso_flow - the traffic of a queue pair
- * @busy: in &riso_member.busy while something is held
+ * struct shim_qp - the traffic of a queue pair
+ * @busy: in &shim_member.busy while something is held
  * @ctx: its context
  * @cq: its send CQ
  * @qp: the queue pair
@@ -458,11 +458,11 @@ struct riso_build {
  * @ex: it has them
  * @pass: calls go straight to the provider; read without the lock
  * @sig_all: the program wants a completion of everything
- * @tagged: counted in &riso_cq.tagged
+ * @tagged: counted in &shim_cq.tagged
  * @joins: is about to post with tags
  * @alone: the kernel does not govern the queue pair
  * @class_wish: what the program asks for, whether it is allowed or not, or
- *	RISO_CLASS_BY_RULE; under riso_class_lock
+ *	RISO_CLASS_BY_RULE; under shim_class_lock
  * @class_id: the class in force
  * @classes: riso_kpage.classes when it was asked for; read without the lock
  * @holds: something is held; read without the lock
@@ -479,7 +479,7 @@ struct riso_build {
  * @fresh: number of the first one that can still be refused to its caller
  * @fresh_last: number of the last one that can
  * @full: what goes next waits for room, not for a grant
- * @cost: its part of riso_book.held, by direction
+ * @cost: its part of shim_book.held, by direction
  * @refused: error of the provider for the record at the head
  * @progress_ns: when something was posted or paid for last
  * @sq: how far it has come
@@ -490,10 +490,10 @@ struct riso_build {
  * @slots: what is posted
  * @build: see there
  */
-struct riso_flow {
-	TAILQ_ENTRY(riso_flow) busy;
-	struct riso_ctx *ctx;
-	struct riso_cq *cq;
+struct shim_qp {
+	TAILQ_ENTRY(shim_qp) busy;
+	struct shim_ctx *ctx;
+	struct shim_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_qp_ex real;
 	bool ex;
@@ -522,224 +522,224 @@ struct riso_flow {
 	uint64_t cost[RISO_USER_DIRS];
 	int refused;
 	uint64_t progress_ns;
-	struct riso_sq sq;
+	struct shim_sq sq;
 	uint64_t tail;
 	uint32_t stride;
 	void *recs;
 	struct ibv_sge *sge;
-	struct riso_slots *slots;
-	struct riso_build build;
+	struct shim_slots *slots;
+	struct shim_build build;
 };
 
 /* ops.c: contexts, queue pairs and CQs of the program. */
-extern struct riso_map riso_ctxs, riso_flows, riso_cqs;
-extern pthread_mutex_t riso_class_lock;
-extern pthread_mutex_t riso_size_lock;
+extern struct shim_map shim_ctxs, shim_qps, shim_cqs;
+extern pthread_mutex_t shim_class_lock;
+extern pthread_mutex_t shim_size_lock;
 
-struct ibv_context *riso_open_device(struct ibv_device *device);
-struct ibv_context *riso_import_device(int cmd_fd);
-int riso_close_device(struct ibv_context *context);
-struct ibv_qp *riso_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
-int riso_destroy_qp(struct ibv_qp *qp);
-int riso_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-int riso_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+struct ibv_context *shim_open_device(struct ibv_device *device);
+struct ibv_context *shim_import_device(int cmd_fd);
+int shim_close_device(struct ibv_context *context);
+struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+int shim_destroy_qp(struct ibv_qp *qp);
+int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int shim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		  struct ibv_qp_init_attr *init_attr);
-struct ibv_cq *riso_create_cq(struct ibv_context *context, int cqe,
+struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 			      void *cq_context,
 			      struct ibv_comp_channel *channel,
 			      int comp_vector);
-int riso_resize_cq(struct ibv_cq *cq, int cqe);
-int riso_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+int shim_resize_cq(struct ibv_cq *cq, int cqe);
+int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 		      void **cq_context);
-int riso_destroy_cq(struct ibv_cq *cq);
-int riso_set_class(struct ibv_qp *qp, uint32_t class_id);
-int riso_over_target(struct ibv_qp *qp);
-void riso_flow_ask(struct riso_flow *f);
-void riso_flows_refresh(struct riso_member *m);
-void riso_flows_forked(void);
-void riso_flows_no_thread(struct riso_member *m);
-void riso_maps_lock(void);
-void riso_maps_unlock(void);
+int shim_destroy_cq(struct ibv_cq *cq);
+int shim_set_class(struct ibv_qp *qp, uint32_t class_id);
+int shim_over_target(struct ibv_qp *qp);
+void shim_qp_ask(struct shim_qp *f);
+void shim_qps_refresh(struct shim_member *m);
+void shim_qps_forked(void);
+void shim_qps_no_thread(struct shim_member *m);
+void shim_maps_lock(void);
+void shim_maps_unlock(void);
 
 /* queue.c: records, and posting them. */
-int riso_queue_alloc(struct riso_flow *f, uint32_t sq_entries);
-void riso_queue_free(struct riso_flow *f);
-struct riso_slots *riso_slots_alloc(struct riso_flow *f, uint32_t num);
-void riso_slots_free(struct riso_slots *s);
-void riso_queue_rewind(struct riso_flow *f);
-struct riso_rec *riso_queue_stage(struct riso_flow *f, uint32_t n);
-int riso_queue_copy(struct riso_flow *f, struct riso_rec *rec,
+int shim_queue_alloc(struct shim_qp *f, uint32_t sq_entries);
+void shim_queue_free(struct shim_qp *f);
+struct shim_slots *shim_slots_alloc(struct shim_qp *f, uint32_t num);
+void shim_slots_free(struct shim_slots *s);
+void shim_queue_rewind(struct shim_qp *f);
+struct shim_rec *shim_queue_stage(struct shim_qp *f, uint32_t n);
+int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
 		    const struct ibv_send_wr *wr);
-void riso_queue_inline(struct riso_rec *rec);
-int riso_queue_inline_add(const struct riso_flow *f, struct riso_rec *rec,
+void shim_queue_inline(struct shim_rec *rec);
+int shim_queue_inline_add(const struct shim_qp *f, struct shim_rec *rec,
 			  const void *data, size_t len);
-int riso_queue_publish(struct riso_flow *f, uint32_t num, bool whole);
-void riso_queue_drop(struct riso_flow *f);
-bool riso_queue_passes(const struct riso_flow *f);
-void riso_queue_pass(struct riso_flow *f);
-void riso_queue_drive(struct riso_member *m);
-void riso_queue_drain(struct riso_flow *f, bool goes);
-int riso_queue_post(struct riso_flow *f, struct ibv_send_wr *wr,
+int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole);
+void shim_queue_drop(struct shim_qp *f);
+bool shim_queue_passes(const struct shim_qp *f);
+void shim_queue_pass(struct shim_qp *f);
+void shim_queue_drive(struct shim_member *m);
+void shim_queue_drain(struct shim_qp *f, bool goes);
+int shim_queue_post(struct shim_qp *f, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr);
-int riso_queue_bind(struct riso_flow *f, struct ibv_mw *mw,
+int shim_queue_bind(struct shim_qp *f, struct ibv_mw *mw,
 		    struct ibv_mw_bind *bind);
 
 /* comp.c: completions. */
-extern struct riso_map riso_tags;
+extern struct shim_map shim_tags;
 
-int riso_comp_poll(struct riso_cq *c, int num, struct ibv_wc *wc);
-int riso_comp_arm(struct riso_cq *c, int solicited_only);
-bool riso_comp_is_news(struct riso_cq *c);
-bool riso_comp_may_reap(struct riso_cq *c);
-bool riso_comp_translate(struct riso_soft *e);
-void riso_comp_reap(struct riso_cq *c);
-void riso_comp_reap_most(struct riso_cq *c, uint32_t max);
-void riso_comp_pop(struct riso_cq *c, struct riso_soft *e);
-bool riso_comp_push(struct riso_cq *c, const struct riso_soft *e);
-int riso_comp_grow(struct riso_cq *c, int asked);
-int riso_comp_attach(struct riso_flow *f);
-void riso_comp_detach(struct riso_flow *f);
-void riso_comp_abandon(struct riso_cq *c, struct riso_slots *s);
-void riso_comp_purge(struct riso_cq *c, uint32_t qp_num, struct riso_flow *f);
-void riso_comp_bury(struct riso_cq *c);
-void riso_comp_update(struct riso_cq *c);
-void riso_comp_join(struct riso_flow *f);
-void riso_comp_tag(struct riso_flow *f, bool tagged);
+int shim_comp_poll(struct shim_cq *c, int num, struct ibv_wc *wc);
+int shim_comp_arm(struct shim_cq *c, int solicited_only);
+bool shim_comp_is_news(struct shim_cq *c);
+bool shim_comp_may_reap(struct shim_cq *c);
+bool shim_comp_translate(struct shim_soft *e);
+void shim_comp_reap(struct shim_cq *c);
+void shim_comp_reap_most(struct shim_cq *c, uint32_t max);
+void shim_comp_pop(struct shim_cq *c, struct shim_soft *e);
+bool shim_comp_push(struct shim_cq *c, const struct shim_soft *e);
+int shim_comp_grow(struct shim_cq *c, int asked);
+int shim_comp_attach(struct shim_qp *f);
+void shim_comp_detach(struct shim_qp *f);
+void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s);
+void shim_comp_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f);
+void shim_comp_bury(struct shim_cq *c);
+void shim_comp_update(struct shim_cq *c);
+void shim_comp_join(struct shim_qp *f);
+void shim_comp_tag(struct shim_qp *f, bool tagged);
 
 /* poller.c: polls without a lock. */
 
 /**
- * struct riso_poller - a thread that polls without a lock
+ * struct shim_poller - a thread that polls without a lock
  * @list: in the list of all
  * @known: it is in the list; of the thread itself
  * @turn: odd while it polls so
  */
-struct riso_poller {
-	LIST_ENTRY(riso_poller) list;
+struct shim_poller {
+	LIST_ENTRY(shim_poller) list;
 	bool known;
 	uint32_t turn;
 };
 
-extern __thread struct riso_poller riso_poller
+extern __thread struct shim_poller shim_poller
 	__attribute__((tls_model("initial-exec")));
 /**
- * enum riso_polls - may a poll without a lock begin?
- * @RISO_POLLS_FREE: it may
- * @RISO_POLLS_END: not any more
- * @RISO_POLLS_ENDED: and all threads know
+ * enum shim_polls - may a poll without a lock begin?
+ * @SHIM_POLLS_FREE: it may
+ * @SHIM_POLLS_END: not any more
+ * @SHIM_POLLS_ENDED: and all threads know
  */
-enum riso_polls {
-	RISO_POLLS_FREE,
-	RISO_POLLS_END,
-	RISO_POLLS_ENDED,
+enum shim_polls {
+	SHIM_POLLS_FREE,
+	SHIM_POLLS_END,
+	SHIM_POLLS_ENDED,
 };
 
-extern enum riso_polls riso_polls;
+extern enum shim_polls shim_polls;
 
-int riso_membarrier(int cmd);
-bool riso_poller_add(void);
-void riso_pollers_wait(void);
-void riso_pollers_lock(void);
-void riso_pollers_unlock(void);
-void riso_pollers_forked(void);
+int shim_membarrier(int cmd);
+bool shim_poller_add(void);
+void shim_pollers_wait(void);
+void shim_pollers_lock(void);
+void shim_pollers_unlock(void);
+void shim_pollers_forked(void);
 
 /* cqex.c: extended CQs. */
-void riso_cqex_swap(struct riso_cq *c, struct ibv_cq_ex *cq);
-int riso_cqex_fill(struct riso_cq *c, uint32_t max);
-bool riso_cqex_try(struct riso_cq *c);
-void riso_cqex_leave(struct riso_cq *c);
+void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq);
+int shim_cqex_fill(struct shim_cq *c, uint32_t max);
+bool shim_cqex_try(struct shim_cq *c);
+void shim_cqex_leave(struct shim_cq *c);
 
 /* wr.c: the ibv_wr_* functions. */
-void riso_wr_swap(struct riso_flow *f, struct ibv_qp_ex *qp);
+void shim_wr_swap(struct shim_qp *f, struct ibv_qp_ex *qp);
 
 /* page.c: the file, its pages, and the helper threads. */
-void riso_enter(void);
-void riso_leave(void);
-struct riso_member *riso_member_get(struct ibv_device *device);
-void riso_member_put(struct riso_member *m);
-int riso_member_attach(struct riso_member *m, uint32_t qpn);
-void riso_member_report(struct riso_member *m, uint32_t qpn, uint32_t reason);
-int riso_member_register(struct riso_member *m, uint32_t qpn, uint32_t *class_id);
-void riso_member_take(struct riso_member *m, uint64_t now);
-void riso_member_publish(struct riso_member *m);
-void riso_member_unlock(struct riso_member *m);
-bool riso_member_open(const struct riso_member *m);
-bool riso_member_news(const struct riso_member *m);
-void riso_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void shim_enter(void);
+void shim_leave(void);
+struct shim_member *shim_member_get(struct ibv_device *device);
+void shim_member_put(struct shim_member *m);
+int shim_member_attach(struct shim_member *m, uint32_t qpn);
+void shim_member_report(struct shim_member *m, uint32_t qpn, uint32_t reason);
+int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id);
+void shim_member_take(struct shim_member *m, uint64_t now);
+void shim_member_publish(struct shim_member *m);
+void shim_unlock_and_drive(struct shim_member *m);
+bool shim_member_open(const struct shim_member *m);
+bool shim_member_news(const struct shim_member *m);
+void shim_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /**
- * riso_lock - lock, in a call that unlocks before it returns
+ * shim_lock - lock, in a call that unlocks before it returns
  * @lock: the lock
  */
-static inline void riso_lock(pthread_mutex_t *lock)
+static inline void shim_lock(pthread_mutex_t *lock)
 {
-	riso_enter();
+	shim_enter();
 	pthread_mutex_lock(lock);
 }
 
 /**
- * riso_unlock - unlock; a member only where nothing has begun to be held
+ * shim_unlock - unlock; a member only where nothing has begun to be held
  * @lock: the lock
  */
-static inline void riso_unlock(pthread_mutex_t *lock)
+static inline void shim_unlock(pthread_mutex_t *lock)
 {
 	pthread_mutex_unlock(lock);
-	riso_leave();
+	shim_leave();
 }
 
 /**
- * riso_poll_begin - begin to poll without a lock, if the CQ is not active after that
+ * shim_poll_begin - begin to poll without a lock, if the CQ is not active after that
  *
  * Return: false if this thread cannot.
  */
-static inline bool riso_poll_begin(void)
+static inline bool shim_poll_begin(void)
 {
-	struct riso_poller *p = &riso_poller;
+	struct shim_poller *p = &shim_poller;
 
-	if (__atomic_load_n(&riso_polls, __ATOMIC_RELAXED) != RISO_POLLS_FREE ||
-	    (!p->known && !riso_poller_add()))
+	if (__atomic_load_n(&shim_polls, __ATOMIC_RELAXED) != SHIM_POLLS_FREE ||
+	    (!p->known && !shim_poller_add()))
 		return false;
 	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELAXED);
-	/* Pairs with the membarrier() of riso_pollers_wait(). */
+	/* Pairs with the membarrier() of shim_pollers_wait(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }
 
 /**
- * riso_poll_end - the opposite of riso_poll_begin()
+ * shim_poll_end - the opposite of shim_poll_begin()
  */
-static inline void riso_poll_end(void)
+static inline void shim_poll_end(void)
 {
-	struct riso_poller *p = &riso_poller;
+	struct shim_poller *p = &shim_poller;
 
-	/* Pairs with the load of riso_pollers_wait(). */
+	/* Pairs with the load of shim_pollers_wait(). */
 	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELEASE);
 }
 
 /**
- * riso_slot_hidden - does its completion say nothing to the program?
+ * shim_slot_hidden - does its completion say nothing to the program?
  * @slot: the slot
  *
  * Return: true if there is one that the program did not ask for.
  */
-static inline bool riso_slot_hidden(const struct riso_slot *slot)
+static inline bool shim_slot_hidden(const struct shim_slot *slot)
 {
-	const unsigned int own = RISO_SLOT_LAST | RISO_SLOT_ASKED;
+	const unsigned int own = SHIM_SLOT_LAST | SHIM_SLOT_ASKED;
 
-	return (slot->flags & RISO_SLOT_SIGNALED) && (slot->flags & own) != own;
+	return (slot->flags & SHIM_SLOT_SIGNALED) && (slot->flags & own) != own;
 }
 
 /**
- * riso_flow_set_parts - change riso_sq.parts, and whether the message is open and bare
+ * shim_qp_set_parts - change shim_sq.parts, and whether the message is open and bare
  * @f: the flow
  * @parts: how many
  * @silent: posted since the last one with a completion
  */
-static inline void riso_flow_set_parts(struct riso_flow *f, uint32_t parts,
-				       uint32_t silent)
+static inline void shim_qp_set_parts(struct shim_qp *f, uint32_t parts,
+				     uint32_t silent)
 {
-	struct riso_used *used = &f->cq->used;
-	struct riso_sq *sq = &f->sq;
+	struct shim_used *used = &f->cq->used;
+	struct shim_sq *sq = &f->sq;
 
 	used->open += (parts > 0) - (sq->parts > 0);
 	used->bare += (parts && silent >= parts) - (sq->parts && sq->silent >= sq->parts);
@@ -747,16 +747,16 @@ static inline void riso_flow_set_parts(struct riso_flow *f, uint32_t parts,
 	sq->silent = silent;
 }
 
-static inline uint64_t riso_queue_len(const struct riso_flow *f)
+static inline uint64_t shim_queue_len(const struct shim_qp *f)
 {
 	return f->tail - f->sq.head;
 }
 
 /**
- * riso_comp_seen - the program has polled
+ * shim_comp_seen - the program has polled
  * @c: the CQ; its member is locked
  */
-static inline void riso_comp_seen(struct riso_cq *c)
+static inline void shim_comp_seen(struct shim_cq *c)
 {
 	c->armed = false;
 	c->owes = false;
@@ -764,62 +764,62 @@ static inline void riso_comp_seen(struct riso_cq *c)
 }
 
 /**
- * riso_comp_shown - the present thread of the program gets a completion
+ * shim_comp_shown - the present thread of the program gets a completion
  * @c: the CQ; its member is locked
  */
-static inline void riso_comp_shown(struct riso_cq *c)
+static inline void shim_comp_shown(struct shim_cq *c)
 {
 	pthread_t me = pthread_self();
 
-	c->shown = !c->shown || c->shown == me ? me : RISO_SEVERAL;
+	c->shown = !c->shown || c->shown == me ? me : SHIM_SEVERAL;
 }
 
 /**
- * riso_member_kpage - the kernel's page, for who has not locked the member
+ * shim_member_kpage - the kernel's page, for who has not locked the member
  * @m: the member
  *
  * Return: the page.
  */
 static inline const struct riso_kpage *
-riso_member_kpage(const struct riso_member *m)
+shim_member_kpage(const struct shim_member *m)
 {
 	return __atomic_load_n(&m->kpage, __ATOMIC_ACQUIRE);
 }
 
 /**
- * riso_flow_fresh - is the class that is known the present one?
+ * shim_qp_fresh - is the class that is known the present one?
  * @f: the flow
  *
  * Return: false if it may have changed.
  */
-static inline bool riso_flow_fresh(const struct riso_flow *f)
+static inline bool shim_qp_fresh(const struct shim_qp *f)
 {
-	return __atomic_load_n(&riso_member_kpage(f->ctx->m)->classes,
+	return __atomic_load_n(&shim_member_kpage(f->ctx->m)->classes,
 			       __ATOMIC_RELAXED) ==
 	       __atomic_load_n(&f->classes, __ATOMIC_RELAXED);
 }
 
 /**
- * riso_member_stale - may the class of a flow that holds something have changed?
+ * shim_member_stale - may the class of a flow that holds something have changed?
  * @m: the member
  *
  * Return: true if so.
  */
-static inline bool riso_member_stale(const struct riso_member *m)
+static inline bool shim_member_stale(const struct shim_member *m)
 {
 	return __atomic_load_n(&m->held, __ATOMIC_RELAXED) &&
 	       __atomic_load_n(&m->classes, __ATOMIC_RELAXED) !=
-	       __atomic_load_n(&riso_member_kpage(m)->classes, __ATOMIC_RELAXED);
+	       __atomic_load_n(&shim_member_kpage(m)->classes, __ATOMIC_RELAXED);
 }
 
 /**
- * riso_flow_refresh - ask for the class again if it may have changed
+ * shim_qp_refresh - ask for the class again if it may have changed
  * @f: the flow; nothing is locked
  */
-static inline void riso_flow_refresh(struct riso_flow *f)
+static inline void shim_qp_refresh(struct shim_qp *f)
 {
-	if (!riso_flow_fresh(f))
-		riso_flow_ask(f);
+	if (!shim_qp_fresh(f))
+		shim_qp_ask(f);
 }
 
-#endif /* RISO_SHIM_H */
+#endif /* SHIM_SHIM_H */

@@ -6,7 +6,7 @@
  * ibv_wr_complete() makes a part of the queue; from there on it is as if they had
  * been posted with ibv_post_send(). Otherwise the provider's own functions are called.
  *
- * Lock: riso_build.lock is held from start to complete or abort, as providers hold one
+ * Lock: shim_build.lock is held from start to complete or abort, as providers hold one
  * of their own, so nobody else writes there.
  */
 #include <errno.h>
@@ -14,32 +14,32 @@
 
 #include "shim.h"
 
-static struct riso_flow *find(struct ibv_qp_ex *qp)
+static struct shim_qp *find(struct ibv_qp_ex *qp)
 {
-	return riso_map_find(&riso_flows, qp);
+	return shim_map_find(&shim_qps, qp);
 }
 
 /* False if the flow goes straight to the provider. */
-static bool open_build(struct riso_flow *f)
+static bool open_build(struct shim_qp *f)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	if (!f->pass) {
 		f->build.open = true;
 		f->build.num = 0;
 		f->build.err = 0;
-		riso_queue_rewind(f);
+		shim_queue_rewind(f);
 	}
-	riso_unlock(&m->lock);
+	shim_unlock(&m->lock);
 	return f->build.open;
 }
 
 static void wr_start(struct ibv_qp_ex *qp)
 {
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 
-	riso_flow_refresh(f);
+	shim_qp_refresh(f);
 	pthread_mutex_lock(&f->build.lock);
 	f->build.direct = __atomic_load_n(&f->pass, __ATOMIC_ACQUIRE) ||
 			  !open_build(f);
@@ -48,27 +48,27 @@ static void wr_start(struct ibv_qp_ex *qp)
 }
 
 /* Post what was built, or nothing of it. */
-static int close_build(struct riso_flow *f, uint32_t num)
+static int close_build(struct shim_qp *f, uint32_t num)
 {
-	struct riso_member *m = f->ctx->m;
+	struct shim_member *m = f->ctx->m;
 	int err = 0;
 
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	if (num)
-		err = riso_queue_publish(f, num, true);
+		err = shim_queue_publish(f, num, true);
 	f->build.open = false;
-	riso_queue_pass(f);
-	riso_member_unlock(m);
+	shim_queue_pass(f);
+	shim_unlock_and_drive(m);
 	return err;
 }
 
 static int wr_complete(struct ibv_qp_ex *qp)
 {
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	int err;
 
 	/* The provider may make a system call here. */
-	riso_enter();
+	shim_enter();
 	if (f->build.direct) {
 		err = f->real.wr_complete(qp);
 	} else if (f->build.err) {
@@ -78,13 +78,13 @@ static int wr_complete(struct ibv_qp_ex *qp)
 		err = close_build(f, f->build.num);
 	}
 	pthread_mutex_unlock(&f->build.lock);
-	riso_leave();
+	shim_leave();
 	return err;
 }
 
 static void wr_abort(struct ibv_qp_ex *qp)
 {
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 
 	if (f->build.direct)
 		f->real.wr_abort(qp);
@@ -94,18 +94,18 @@ static void wr_abort(struct ibv_qp_ex *qp)
 }
 
 /* Begin a record; without a flow's room it is only noted that there was none. */
-static void stage(struct riso_flow *f, struct ibv_qp_ex *qp,
+static void stage(struct shim_qp *f, struct ibv_qp_ex *qp,
 		  struct ibv_send_wr *wr)
 {
-	struct riso_rec *rec;
+	struct shim_rec *rec;
 	int err;
 
 	if (f->build.err)
 		return;
 	wr->wr_id = qp->wr_id;
 	wr->send_flags = qp->wr_flags & ~IBV_SEND_INLINE;
-	rec = riso_queue_stage(f, f->build.num);
-	err = rec ? riso_queue_copy(f, rec, wr) : ENOMEM;
+	rec = shim_queue_stage(f, f->build.num);
+	err = rec ? shim_queue_copy(f, rec, wr) : ENOMEM;
 	if (err)
 		f->build.err = err;
 	else
@@ -117,7 +117,7 @@ static void stage(struct riso_flow *f, struct ibv_qp_ex *qp,
  * created the queue pair, of which the provider was not told. Returns the flags to be
  * restored.
  */
-static unsigned int signal_all(const struct riso_flow *f, struct ibv_qp_ex *qp)
+static unsigned int signal_all(const struct shim_qp *f, struct ibv_qp_ex *qp)
 {
 	unsigned int flags = qp->wr_flags;
 
@@ -127,7 +127,7 @@ static unsigned int signal_all(const struct riso_flow *f, struct ibv_qp_ex *qp)
 }
 
 /* Does the provider make it, with the flags that are set now? Else it is staged. */
-static bool goes_direct(struct riso_flow *f, struct ibv_qp_ex *qp,
+static bool goes_direct(struct shim_qp *f, struct ibv_qp_ex *qp,
 			struct ibv_send_wr *wr, unsigned int *flags)
 {
 	if (f->build.direct)
@@ -147,7 +147,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr
 		.wr.atomic.compare_add = compare,
 		.wr.atomic.swap = swap,
 	};
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -165,7 +165,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 		.wr.atomic.rkey = rkey,
 		.wr.atomic.compare_add = add,
 	};
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -183,7 +183,7 @@ static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
 		.bind_mw.rkey = rkey,
 		.bind_mw.bind_info = *info,
 	};
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -198,7 +198,7 @@ static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 		.opcode = IBV_WR_LOCAL_INV,
 		.invalidate_rkey = rkey,
 	};
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -214,7 +214,7 @@ static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 		.wr.rdma.remote_addr = addr,
 		.wr.rdma.rkey = rkey,
 	};
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -230,7 +230,7 @@ static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 		.wr.rdma.remote_addr = addr,
 		.wr.rdma.rkey = rkey,
 	};
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -248,7 +248,7 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr
 		.wr.rdma.remote_addr = addr,
 		.wr.rdma.rkey = rkey,
 	};
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -260,7 +260,7 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr
 static void wr_send(struct ibv_qp_ex *qp)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -275,7 +275,7 @@ static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm_data)
 		.opcode = IBV_WR_SEND_WITH_IMM,
 		.imm_data = imm_data,
 	};
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -290,7 +290,7 @@ static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 		.opcode = IBV_WR_SEND_WITH_INV,
 		.invalidate_rkey = rkey,
 	};
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	unsigned int flags;
 
 	if (!goes_direct(f, qp, &wr, &flags))
@@ -300,16 +300,16 @@ static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 }
 
 /* The record that was begun last; its data come after its kind. */
-static struct riso_rec *last_rec(struct riso_flow *f)
+static struct shim_rec *last_rec(struct shim_qp *f)
 {
 	if (f->build.err || !f->build.num)
 		return NULL;
-	return riso_queue_stage(f, f->build.num - 1);
+	return shim_queue_stage(f, f->build.num - 1);
 }
 
-static void set_sges(struct riso_flow *f, size_t num, const struct ibv_sge *sge)
+static void set_sges(struct shim_qp *f, size_t num, const struct ibv_sge *sge)
 {
-	struct riso_rec *rec = last_rec(f);
+	struct shim_rec *rec = last_rec(f);
 	struct ibv_send_wr wr;
 
 	if (!rec)
@@ -317,27 +317,27 @@ static void set_sges(struct riso_flow *f, size_t num, const struct ibv_sge *sge)
 	wr = rec->wr;
 	wr.sg_list = (struct ibv_sge *)sge;
 	wr.num_sge = num > f->max_sge ? -1 : (int)num;
-	f->build.err = riso_queue_copy(f, rec, &wr);
+	f->build.err = shim_queue_copy(f, rec, &wr);
 }
 
-static void set_inline(struct riso_flow *f, size_t num,
+static void set_inline(struct shim_qp *f, size_t num,
 		       const struct ibv_data_buf *buf)
 {
-	struct riso_rec *rec = last_rec(f);
+	struct shim_rec *rec = last_rec(f);
 	size_t i;
 
 	if (!rec)
 		return;
-	riso_queue_inline(rec);
+	shim_queue_inline(rec);
 	for (i = 0; i < num && !f->build.err; i++)
-		f->build.err = riso_queue_inline_add(f, rec, buf[i].addr,
+		f->build.err = shim_queue_inline_add(f, rec, buf[i].addr,
 						     buf[i].length);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
 		       uint32_t length)
 {
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
 
 	if (f->build.direct)
@@ -349,7 +349,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
 static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge,
 			    const struct ibv_sge *sg_list)
 {
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 
 	if (f->build.direct)
 		f->real.wr_set_sge_list(qp, num_sge, sg_list);
@@ -359,7 +359,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge,
 
 static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 {
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 	struct ibv_data_buf buf = { .addr = addr, .length = length };
 
 	if (f->build.direct)
@@ -371,7 +371,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 				    const struct ibv_data_buf *buf_list)
 {
-	struct riso_flow *f = find(qp);
+	struct shim_qp *f = find(qp);
 
 	if (f->build.direct)
 		f->real.wr_set_inline_data_list(qp, num_buf, buf_list);
@@ -380,11 +380,11 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 }
 
 /**
- * riso_wr_swap - put our functions in front of those the provider has
+ * shim_wr_swap - put our functions in front of those the provider has
  * @f: a flow, which is in the map already
  * @qp: its queue pair
  */
-void riso_wr_swap(struct riso_flow *f, struct ibv_qp_ex *qp)
+void shim_wr_swap(struct shim_qp *f, struct ibv_qp_ex *qp)
 {
 	f->real = *qp;
 	if (qp->wr_atomic_cmp_swp)

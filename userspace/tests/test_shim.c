@@ -935,12 +935,12 @@ static int fake_create_thread(pthread_t *thread, const pthread_attr_t *attr,
 
 static int fake_membarrier(int cmd)
 {
-	return fake.no_barrier ? -1 : riso_membarrier(cmd);
+	return fake.no_barrier ? -1 : shim_membarrier(cmd);
 }
 
 static uint64_t cost(uint64_t len)
 {
-	return riso_cost(len, MTU, HEADER, fake.k.op_bytes);
+	return shim_cost(len, MTU, HEADER, fake.k.op_bytes);
 }
 
 static void grant_until(int dir, uint64_t bytes, uint64_t not_after)
@@ -987,12 +987,12 @@ struct prog {
 /* For the inline functions of verbs.h. */
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return riso_create_qp(pd, attr);
+	return shim_create_qp(pd, attr);
 }
 
 static struct fake_cq *make_cq(int cqe)
 {
-	return (struct fake_cq *)riso_create_cq(ctx, cqe, NULL, NULL, 0);
+	return (struct fake_cq *)shim_create_cq(ctx, cqe, NULL, NULL, 0);
 }
 
 static struct fake_qp *make_qp(struct prog *p, struct fake_cq *cq, int sig_all)
@@ -1016,17 +1016,17 @@ static struct fake_qp *make_qp(struct prog *p, struct fake_cq *cq, int sig_all)
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = sig_all,
 	};
-	qp = riso_create_qp(&pd, &p->attr);
+	qp = shim_create_qp(&pd, &p->attr);
 	if (!qp)
 		return NULL;
-	assert_int_equal(riso_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PATH_MTU |
+	assert_int_equal(shim_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PATH_MTU |
 					IBV_QP_MAX_QP_RD_ATOMIC), 0);
 	return (struct fake_qp *)qp;
 }
 
 static int setup_as(struct prog *p, int sig_all)
 {
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(2 * DEPTH);
 	p->qp = make_qp(p, p->cq, sig_all);
 	return p->qp ? 0 : -1;
@@ -1105,11 +1105,11 @@ static int teardown(void **state)
 	int i;
 
 	if (p->qp)
-		riso_destroy_qp(&p->qp->ex.qp_base);
+		shim_destroy_qp(&p->qp->ex.qp_base);
 	if (p->cq)
-		riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
+		shim_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
 	if (ctx)
-		riso_close_device(ctx);
+		shim_close_device(ctx);
 	ctx = NULL;
 	free(p);
 	while (fake.helpers)
@@ -1152,18 +1152,18 @@ static int poll_one(struct prog *p, struct ibv_wc *wc)
 /* What the helper does now and then. */
 static void drive(struct prog *p)
 {
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 
-	riso_lock(&f->ctx->m->lock);
-	riso_queue_drive(f->ctx->m);
-	riso_member_unlock(f->ctx->m);
+	shim_lock(&f->ctx->m->lock);
+	shim_queue_drive(f->ctx->m);
+	shim_unlock_and_drive(f->ctx->m);
 }
 
 /* The kernel gives it what it asks for. */
 static void choose(struct prog *p, uint32_t class_id)
 {
 	fake.class_id = class_id;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, class_id), 0);
+	assert_int_equal(shim_set_class(&p->qp->ex.qp_base, class_id), 0);
 }
 
 static void arm(struct prog *p)
@@ -1378,7 +1378,7 @@ static int bind(struct prog *p, struct ibv_mw *mw, uint64_t wr_id)
 static void binds(void **state)
 {
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 	struct ibv_mw mw = { .context = ctx, .type = IBV_MW_TYPE_1 };
 	const struct ibv_send_wr *wr;
 	uint32_t i;
@@ -1484,7 +1484,7 @@ static void sig_all(void **state)
 
 	assert_int_equal(p->attr.sq_sig_all, 1);
 	assert_int_equal(p->qp->init.sq_sig_all, 0);
-	assert_int_equal(riso_query_qp(&p->qp->ex.qp_base, &attr, 0, &init), 0);
+	assert_int_equal(shim_query_qp(&p->qp->ex.qp_base, &attr, 0, &init), 0);
 	assert_int_equal(init.sq_sig_all, 1);
 	for (i = 0; i < DEPTH; i++)
 		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, i, 3 * CHUNK, 0), 0);
@@ -1505,8 +1505,8 @@ static void told_what_was_asked(void **state)
 	struct ibv_qp_attr attr;
 
 	assert_int_equal(p->attr.cap.max_send_wr, DEPTH);
-	assert_int_equal(p->qp->depth, DEPTH + RISO_SLOTS);
-	assert_int_equal(riso_query_qp(&p->qp->ex.qp_base, &attr, 0, &init), 0);
+	assert_int_equal(p->qp->depth, DEPTH + SHIM_SLOTS);
+	assert_int_equal(shim_query_qp(&p->qp->ex.qp_base, &attr, 0, &init), 0);
 	assert_int_equal(attr.cap.max_send_wr, DEPTH);
 	assert_int_equal(init.cap.max_send_wr, DEPTH);
 }
@@ -1598,11 +1598,11 @@ static void chain(void **state)
 	}
 	/* A batch is one doorbell. */
 	wr[3].num_sge = 1;
-	wr[RISO_BATCH - 1].next = NULL;
+	wr[SHIM_BATCH - 1].next = NULL;
 	i = p->qp->doorbells;
 	assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, wr, &bad), 0);
 	assert_int_equal(p->qp->doorbells, i + 1);
-	pump(p, 0, RISO_BATCH);
+	pump(p, 0, SHIM_BATCH);
 }
 
 /* What the provider refuses in the call is refused by the call, and not charged. */
@@ -1674,7 +1674,7 @@ static void refused_midway(void **state)
 	struct prog *p = *state;
 
 	p->qp->refuse = EINVAL;
-	p->qp->refuse_from = RISO_BATCH;
+	p->qp->refuse_from = SHIM_BATCH;
 	p->qp->refuse_len = true;
 	grant(RISO_USER_TX, MB);
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 12 * CHUNK, 0), 0);
@@ -1774,8 +1774,8 @@ static void slots_bound(void **state)
 	}
 	assert_int_equal(wc.wr_id, 42);
 	assert_int_equal(p->qp->posted, gb / CHUNK);
-	assert_int_equal(most, RISO_SLOTS);
-	assert_true(p->cq->most <= RISO_SLOTS);
+	assert_int_equal(most, SHIM_SLOTS);
+	assert_true(p->cq->most <= SHIM_SLOTS);
 	check_books();
 }
 
@@ -1817,7 +1817,7 @@ static void few_hidden(void **state)
 		fake_run(p->qp, UINT32_MAX);
 		seen += p->cq->tail - p->cq->head;
 	}
-	assert_int_equal(seen, 64 / (RISO_SLOTS / 2));
+	assert_int_equal(seen, 64 / (SHIM_SLOTS / 2));
 }
 
 /* Nor do they fill the CQ of a program that posts and does not poll. */
@@ -1831,7 +1831,7 @@ static void few_hidden_open(void **state)
 	uint64_t i;
 
 	attr.cap.max_send_wr = 512;
-	qp = (struct fake_qp *)riso_create_qp(&pd, &attr);
+	qp = (struct fake_qp *)shim_create_qp(&pd, &attr);
 	assert_non_null(qp);
 	attr.send_cq->channel = &channel;
 	assert_int_equal(post(qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
@@ -1847,8 +1847,8 @@ static void few_hidden_open(void **state)
 		assert_int_equal(post(qp, IBV_WR_SEND, i, 8, 0), 0);
 	assert_int_equal(qp->posted, 399);
 	fake_run(qp, UINT32_MAX);
-	assert_true(p->cq->tail - p->cq->head <= RISO_SLOTS);
-	riso_destroy_qp(&qp->ex.qp_base);
+	assert_true(p->cq->tail - p->cq->head <= SHIM_SLOTS);
+	shim_destroy_qp(&qp->ex.qp_base);
 }
 
 /* Polling for what is held takes no time while there is no news. */
@@ -1858,11 +1858,11 @@ static void polls_cheaply(void **state)
 	uint32_t i;
 	int clocks;
 
-	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, RISO_SLOTS * CHUNK,
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, SHIM_SLOTS * CHUNK,
 			      IBV_SEND_SIGNALED), 0);
-	grant(RISO_USER_TX, RISO_SLOTS / 2 * cost(CHUNK));
+	grant(RISO_USER_TX, SHIM_SLOTS / 2 * cost(CHUNK));
 	expect_none(p);
-	assert_int_equal(p->qp->posted, RISO_SLOTS / 2);
+	assert_int_equal(p->qp->posted, SHIM_SLOTS / 2);
 	clocks = fake.clocks;
 	for (i = 0; i < 100; i++)
 		expect_none(p);
@@ -1870,10 +1870,10 @@ static void polls_cheaply(void **state)
 	fake_run(p->qp, UINT32_MAX);
 	expect_none(p);
 	assert_true(fake.clocks > clocks);
-	assert_int_equal(fake.u.dir[0].done, RISO_SLOTS / 2 * cost(CHUNK));
+	assert_int_equal(fake.u.dir[0].done, SHIM_SLOTS / 2 * cost(CHUNK));
 	fake.k.mode = RISO_USER_OPEN;
 	expect_none(p);
-	assert_int_equal(p->qp->posted, RISO_SLOTS / 2 + 1);
+	assert_int_equal(p->qp->posted, SHIM_SLOTS / 2 + 1);
 	pump(p, 1, 1);
 }
 
@@ -1897,13 +1897,13 @@ static void post_reaps(void **state)
 /* A round of the helper */
 static void help(struct prog *p)
 {
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 
-	riso_lock(&f->ctx->m->lock);
+	shim_lock(&f->ctx->m->lock);
 	f->cq->unseen++;
-	riso_comp_reap(f->cq);
-	riso_queue_drive(f->ctx->m);
-	riso_member_unlock(f->ctx->m);
+	shim_comp_reap(f->cq);
+	shim_queue_drive(f->ctx->m);
+	shim_unlock_and_drive(f->ctx->m);
 }
 
 /* What a program posts that has armed, and computes, goes on as grants come. */
@@ -1920,8 +1920,8 @@ static void armed_computes(void **state)
 				      IBV_SEND_SIGNALED), 0);
 		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 2, 64 * CHUNK,
 				      IBV_SEND_SIGNALED), 0);
-		for (rounds = 0; rounds < 128 / RISO_SLOTS; rounds++) {
-			grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+		for (rounds = 0; rounds < 128 / SHIM_SLOTS; rounds++) {
+			grant(RISO_USER_TX, SHIM_SLOTS * cost(CHUNK));
 			help(p);
 			fake_run(p->qp, UINT32_MAX);
 		}
@@ -2008,7 +2008,7 @@ static void armed_solicited(void **state)
 
 static void count_unlocked(void)
 {
-	struct riso_ctx *c = riso_map_find(&riso_ctxs, ctx);
+	struct shim_ctx *c = shim_map_find(&shim_ctxs, ctx);
 
 	if (pthread_mutex_trylock(&c->m->lock))
 		return;
@@ -2105,9 +2105,9 @@ static void expect_event(struct ibv_comp_channel *channel)
 	struct ibv_cq *got;
 	void *context;
 
-	assert_int_equal(riso_get_cq_event(channel, &got, &context), 0);
+	assert_int_equal(shim_get_cq_event(channel, &got, &context), 0);
 	assert_ptr_equal(got, cq);
-	riso_real.ack_cq_events(got, 1);
+	shim_real.ack_cq_events(got, 1);
 	assert_int_equal(cq->acked, cq->taken);
 }
 
@@ -2288,11 +2288,11 @@ static void costs(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(mtus); i++)
 		for (k = 0; k < ARRAY_SIZE(sizes); k++)
-			assert_int_equal(riso_cost(sizes[k], mtus[i],
+			assert_int_equal(shim_cost(sizes[k], mtus[i],
 						   RISO_PACKET_HEADER, 0),
 					 riso_piece_wire(sizes[k], mtus[i]));
-	assert_int_equal(riso_cost(1, 1024, RISO_PACKET_HEADER, 0), 1 + 58 + 16);
-	assert_int_equal(riso_cost(1, 1024, RISO_PACKET_HEADER, 76), 76);
+	assert_int_equal(shim_cost(1, 1024, RISO_PACKET_HEADER, 0), 1 + 58 + 16);
+	assert_int_equal(shim_cost(1, 1024, RISO_PACKET_HEADER, 76), 76);
 }
 
 /* Chunks fill their packets, as those of users of the kernel do. */
@@ -2396,14 +2396,14 @@ static void numbers_wrap(void **state)
 	struct riso_grant g;
 	(void)state;
 
-	assert_int_equal(riso_grant_read(&k, UINT32_MAX, &g), 1);
+	assert_int_equal(shim_grant_read(&k, UINT32_MAX, &g), 1);
 	assert_int_equal(g.bytes, 5);
-	assert_int_equal(riso_grant_read(&k, UINT32_MAX - 1, &g), 1);
-	assert_int_equal(riso_grant_read(&k, 1, &g), 1);
+	assert_int_equal(shim_grant_read(&k, UINT32_MAX - 1, &g), 1);
+	assert_int_equal(shim_grant_read(&k, 1, &g), 1);
 	k.grant[0].seq = 2;
 	k.seq = 2;
-	assert_int_equal(riso_grant_read(&k, UINT32_MAX, &g), 1);
-	assert_int_equal(riso_grant_read(&k, 1, &g), 2);
+	assert_int_equal(shim_grant_read(&k, UINT32_MAX, &g), 1);
+	assert_int_equal(shim_grant_read(&k, 1, &g), 2);
 }
 
 static void sparse(void **state)
@@ -2455,7 +2455,7 @@ static void sparse_beside_bulk(void **state)
 	drive(p);
 	assert_int_equal(other->posted, 2);
 	assert_int_equal(fake.u.dir[0].debt, 2 * cost(64));
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 }
 
 /* The first error of a message is told, once; what follows is flushed. */
@@ -2490,22 +2490,22 @@ static void modify(struct prog *p, enum ibv_qp_state to)
 {
 	struct ibv_qp_attr attr = { .qp_state = to };
 
-	assert_int_equal(riso_modify_qp(&p->qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(shim_modify_qp(&p->qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
 }
 
 /* The rest of a message that has failed is all that is held. */
 static void error_at_the_end(void **state)
 {
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 	struct fake_qp *other = make_qp(p, p->cq, 0);
 
 	p->qp->fail_at = 0;
-	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 2 * RISO_SLOTS * CHUNK,
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 2 * SHIM_SLOTS * CHUNK,
 			      IBV_SEND_SIGNALED), 0);
-	grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+	grant(RISO_USER_TX, SHIM_SLOTS * cost(CHUNK));
 	expect_none(p);
-	assert_int_equal(p->qp->posted, RISO_SLOTS);
+	assert_int_equal(p->qp->posted, SHIM_SLOTS);
 	assert_int_equal(post(other, IBV_WR_RDMA_WRITE, 2, 3 * CHUNK,
 			      IBV_SEND_SIGNALED), 0);
 	/* The other has its turn all the same. */
@@ -2513,9 +2513,9 @@ static void error_at_the_end(void **state)
 	grant(RISO_USER_TX, cost(CHUNK));
 	expect(p, 1, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(f->ctx->m->num_busy, 1);
-	assert_int_equal(p->qp->posted, RISO_SLOTS);
+	assert_int_equal(p->qp->posted, SHIM_SLOTS);
 	assert_int_equal(other->posted, 1);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 	assert_int_equal(f->ctx->m->num_busy, 0);
 }
 
@@ -2528,7 +2528,7 @@ static void flush(void **state)
 		assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, i, 16 * CHUNK, 0), 0);
 	grant(RISO_USER_TX, 100 * cost(CHUNK));
 	expect_none(p);
-	assert_int_equal(p->qp->posted, RISO_SLOTS);
+	assert_int_equal(p->qp->posted, SHIM_SLOTS);
 	modify(p, IBV_QPS_ERR);
 	fake_run(p->qp, UINT32_MAX);
 	for (i = 0; i < DEPTH; i++)
@@ -2611,15 +2611,15 @@ static void tear_down_once(struct prog *p)
 	runs_on = qp;
 	if (how < ARRAY_SIZE(states)) {
 		attr.qp_state = states[how];
-		assert_int_equal(riso_modify_qp(&qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
+		assert_int_equal(shim_modify_qp(&qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
 		assert_int_equal(fake.given, sends);
 	}
 	runs_on = how < ARRAY_SIZE(states) ? NULL : qp;
-	assert_int_equal(riso_destroy_qp(&qp->ex.qp_base), 0);
+	assert_int_equal(shim_destroy_qp(&qp->ex.qp_base), 0);
 	assert_true(how < ARRAY_SIZE(states) || fake.given == sends);
 	runs_on = NULL;
 	assert_false(cq->overflow);
-	riso_destroy_cq(ibv_cq_ex_to_cq(&cq->cq));
+	shim_destroy_cq(ibv_cq_ex_to_cq(&cq->cq));
 	assert_int_equal(fake.u.dir[0].want, 0);
 	assert_int_equal(fake.u.dir[0].posted, fake.u.dir[0].done);
 	fake.now += 20 * MSEC;
@@ -2658,11 +2658,11 @@ static void purged(void **state)
 		assert_int_equal(post(p->qp, IBV_WR_SEND, 9, 8, IBV_SEND_SIGNALED), 0);
 		assert_int_equal(p->cq->head, p->cq->tail);
 		if (i) {
-			riso_destroy_qp(&other->ex.qp_base);
+			shim_destroy_qp(&other->ex.qp_base);
 		} else {
 			struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 
-			riso_modify_qp(&other->ex.qp_base, &attr, IBV_QP_STATE);
+			shim_modify_qp(&other->ex.qp_base, &attr, IBV_QP_STATE);
 		}
 		pump(p, 7, 3);
 		expect_none(p);
@@ -2674,7 +2674,7 @@ static void lost_to_the_end(void **state)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct prog *p = *state;
-	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
 	struct fake_qp *other = make_qp(p, p->cq, 0);
 	uint64_t id;
 	int i;
@@ -2686,11 +2686,11 @@ static void lost_to_the_end(void **state)
 					      IBV_SEND_SIGNALED), 0);
 		fake_run(other, 3);
 		/* The first one waits in the soft ring. */
-		riso_comp_reap_most(c, 1);
+		shim_comp_reap_most(c, 1);
 		if (i)
-			riso_destroy_qp(&other->ex.qp_base);
+			shim_destroy_qp(&other->ex.qp_base);
 		else
-			riso_modify_qp(&other->ex.qp_base, &attr, IBV_QP_STATE);
+			shim_modify_qp(&other->ex.qp_base, &attr, IBV_QP_STATE);
 		expect_none(p);
 	}
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 5, 8, IBV_SEND_SIGNALED), 0);
@@ -2706,7 +2706,7 @@ static void destroyed(void **state)
 	fake.k.mode = RISO_USER_OPEN;
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 77, 64, IBV_SEND_SIGNALED), 0);
 	fake_run(p->qp, 1);
-	riso_destroy_qp(&p->qp->ex.qp_base);
+	shim_destroy_qp(&p->qp->ex.qp_base);
 	p->qp = NULL;
 	assert_int_equal(poll_one(p, &wc), 1);
 	assert_int_equal(wc.wr_id, 77);
@@ -2763,7 +2763,7 @@ static void never_stuck(void **state)
 static void latency_passes(void **state)
 {
 	struct prog *p = *state;
-	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
 
 	fake.class_id = RISO_CLASS_LATENCY;
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, MB, IBV_SEND_SIGNALED), 0);
@@ -2785,10 +2785,10 @@ static void latency_passes(void **state)
 	assert_int_equal(p->qp->posted, 2);
 	pump(p, 3, 1);
 	fake.register_err = EPERM;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_LATENCY), EPERM);
-	assert_int_equal(riso_over_target(&p->qp->ex.qp_base), 0);
+	assert_int_equal(shim_set_class(&p->qp->ex.qp_base, RISO_CLASS_LATENCY), EPERM);
+	assert_int_equal(shim_over_target(&p->qp->ex.qp_base), 0);
 	fake.k.over_target = 1;
-	assert_int_equal(riso_over_target(&p->qp->ex.qp_base), 1);
+	assert_int_equal(shim_over_target(&p->qp->ex.qp_base), 1);
 	fake.k.over_target = 0;
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 4, MB, IBV_SEND_SIGNALED), 0);
 	pump(p, 4, 1);
@@ -2804,12 +2804,12 @@ static bool is_locked(pthread_mutex_t *lock)
 
 static void count_locked(void)
 {
-	struct riso_ctx *c = riso_map_find(&riso_ctxs, ctx);
+	struct shim_ctx *c = shim_map_find(&shim_ctxs, ctx);
 
 	fake.calls += is_locked(&c->m->lock);
 }
 
-static void expect_unlocked_poll(struct prog *p, struct riso_cq *c, bool unlocked)
+static void expect_unlocked_poll(struct prog *p, struct shim_cq *c, bool unlocked)
 {
 	assert_int_equal(c->active, !unlocked);
 	fake.calls = 0;
@@ -2823,7 +2823,7 @@ static void expect_unlocked_poll(struct prog *p, struct riso_cq *c, bool unlocke
 static void unlocked_polls(void **state)
 {
 	struct prog *p = *state;
-	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
 	struct fake_qp *other;
 
 	expect_unlocked_poll(p, c, false);
@@ -2844,7 +2844,7 @@ static void unlocked_polls(void **state)
 	fake.k.mode = RISO_USER_OPEN;
 	assert_int_equal(post(other, IBV_WR_SEND, 3, 8, IBV_SEND_SIGNALED), 0);
 	fake_run(other, 1);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 	assert_true(c->active);
 	p->cq->head = p->cq->tail;
 	expect_unlocked_poll(p, c, false);
@@ -2853,7 +2853,7 @@ static void unlocked_polls(void **state)
 	fake.register_err = ENODEV;
 	other = make_qp(p, p->cq, 0);
 	expect_unlocked_poll(p, c, true);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 	expect_unlocked_poll(p, c, true);
 }
 
@@ -2861,17 +2861,17 @@ static void unlocked_polls(void **state)
 static void active_to_the_last(void **state)
 {
 	struct prog *p = *state;
-	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
-	struct riso_soft e = {};
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	struct shim_soft e = {};
 
 	fake.k.mode = RISO_USER_OPEN;
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
 	choose(p, RISO_CLASS_LATENCY);
 	fake_run(p->qp, 1);
 	assert_int_equal(fake_poll_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1, &e.wc), 1);
-	assert_true(riso_comp_translate(&e));
+	assert_true(shim_comp_translate(&e));
 	assert_true(c->active);
-	riso_comp_update(c);
+	shim_comp_update(c);
 	assert_false(c->active);
 }
 
@@ -2895,7 +2895,7 @@ static void *poll_locked(void *arg)
 static void barrier_refused(void **state)
 {
 	struct prog *p = *state;
-	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
 	pthread_t thread;
 
 	choose(p, RISO_CLASS_LATENCY);
@@ -2905,27 +2905,27 @@ static void barrier_refused(void **state)
 	pthread_join(thread, NULL);
 	expect_locked_poll(p);
 	assert_false(c->active);
-	riso_polls = RISO_POLLS_FREE;
+	shim_polls = SHIM_POLLS_FREE;
 	expect_unlocked_poll(p, c, true);
 	choose(p, RISO_CLASS_BANDWIDTH);
 	fake.no_barrier = false;
 	choose(p, RISO_CLASS_LATENCY);
 	assert_false(c->active);
 	expect_locked_poll(p);
-	riso_polls = RISO_POLLS_FREE;
+	shim_polls = SHIM_POLLS_FREE;
 }
 
 /* What no rule allows is asked for again when the rules have changed. */
 static void wish_kept(void **state)
 {
 	struct prog *p = *state;
-	struct riso_flow *f;
+	struct shim_qp *f;
 
 	setenv("RDMA_ISOLATE_CLASS", "latency", 1);
 	fake.register_err = EPERM;
 	assert_int_equal(setup_as(p, 0), 0);
 	unsetenv("RDMA_ISOLATE_CLASS");
-	f = riso_map_find(&riso_flows, p->qp);
+	f = shim_map_find(&shim_qps, p->qp);
 	assert_int_equal(fake.wish, RISO_CLASS_BY_RULE);
 	assert_false(f->pass);
 	fake.register_err = 0;
@@ -2936,7 +2936,7 @@ static void wish_kept(void **state)
 	assert_true(f->pass);
 	/* A wish that was refused to its caller is none. */
 	fake.register_err = EPERM;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT),
+	assert_int_equal(shim_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT),
 			 EPERM);
 	assert_true(f->pass);
 	fake.register_err = 0;
@@ -2945,7 +2945,7 @@ static void wish_kept(void **state)
 	assert_int_equal(fake.wish, RISO_CLASS_LATENCY);
 	/* One that was granted takes the place of the former. */
 	fake.class_id = RISO_CLASS_BANDWIDTH;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT), 0);
+	assert_int_equal(shim_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT), 0);
 	fake.k.classes++;
 	fake.k.mode = RISO_USER_OPEN;
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 3, 8, IBV_SEND_SIGNALED), 0);
@@ -2961,22 +2961,22 @@ static void no_class(void **state)
 {
 	static const uint32_t wrong[] = { RISO_CLASS_BY_RULE, RISO_CLASS_BANDWIDTH + 1 };
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 	struct ibv_pd pd = { .context = ctx };
 	struct ibv_qp_init_attr attr = p->attr;
 	struct ibv_qp *other;
 	uint32_t i;
 
 	attr.qp_type = IBV_QPT_UD;
-	other = riso_create_qp(&pd, &attr);
+	other = shim_create_qp(&pd, &attr);
 	choose(p, RISO_CLASS_THROUGHPUT);
 	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
-		assert_int_equal(riso_set_class(&p->qp->ex.qp_base, wrong[i]), EINVAL);
-		assert_int_equal(riso_set_class(other, wrong[i]), EINVAL);
+		assert_int_equal(shim_set_class(&p->qp->ex.qp_base, wrong[i]), EINVAL);
+		assert_int_equal(shim_set_class(other, wrong[i]), EINVAL);
 	}
 	assert_int_equal(f->class_wish, RISO_CLASS_THROUGHPUT);
-	assert_int_equal(riso_set_class(other, RISO_CLASS_LATENCY), EOPNOTSUPP);
-	riso_destroy_qp(other);
+	assert_int_equal(shim_set_class(other, RISO_CLASS_LATENCY), EOPNOTSUPP);
+	shim_destroy_qp(other);
 }
 
 static void wait_posted(struct prog *p, uint32_t num)
@@ -3115,22 +3115,22 @@ static void pieces_take_room(void **state)
 static void comes_while_resized(void **state)
 {
 	struct prog *p = *state;
-	struct riso_cq *c;
+	struct shim_cq *c;
 
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(2 * DEPTH);
-	c = riso_map_find(&riso_cqs, p->cq);
+	c = shim_map_find(&shim_cqs, p->cq);
 	pthread_mutex_lock(&c->resize);
 	p->qp = make_qp(p, p->cq, 0);
 	pthread_mutex_unlock(&c->resize);
-	assert_true(c->spare >= RISO_SPARE);
+	assert_true(c->spare >= SHIM_SPARE);
 }
 
 /* A CQ is not active any more once the last piece of before class latency has completed. */
 static void pieces_end_in_latency(void **state)
 {
 	struct prog *p = *state;
-	struct riso_cq *c = riso_map_find(&riso_cqs, p->cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
 
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 4 * CHUNK, IBV_SEND_SIGNALED), 0);
 	grant(RISO_USER_TX, 4 * cost(CHUNK));
@@ -3176,7 +3176,7 @@ static void armed_and_destroyed(void **state)
 	uint32_t events = sleep_beside(p, other);
 
 	runs_on = other;
-	assert_int_equal(riso_destroy_qp(&other->ex.qp_base), 0);
+	assert_int_equal(shim_destroy_qp(&other->ex.qp_base), 0);
 	runs_on = NULL;
 	assert_int_equal(p->cq->events, events + 1);
 	expect(p, 1, IBV_WC_SUCCESS);
@@ -3192,11 +3192,11 @@ static void armed_and_in_error(void **state)
 	sleep_beside(p, other);
 	fake.calls = 0;
 	fake.at_call = count_call;
-	assert_int_equal(riso_modify_qp(&other->ex.qp_base, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(shim_modify_qp(&other->ex.qp_base, &attr, IBV_QP_STATE), 0);
 	fake.at_call = NULL;
 	assert_true(fake.calls < 10);
 	runs_on = other;
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 	runs_on = NULL;
 }
 
@@ -3216,7 +3216,7 @@ static void cq_sizes(void **state)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		cq = make_cq(cases[i].asked);
 		assert_int_equal(cq->cq.cqe, cases[i].made);
-		riso_destroy_cq(ibv_cq_ex_to_cq(&cq->cq));
+		shim_destroy_cq(ibv_cq_ex_to_cq(&cq->cq));
 	}
 }
 
@@ -3264,7 +3264,7 @@ static void turns(void **state)
 	}
 	fake_run(p->qp, UINT32_MAX);
 	expect(p, 1, IBV_WC_SUCCESS);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 }
 
 /* Receives, and whatever else is in the CQ, are left alone. */
@@ -3296,7 +3296,7 @@ static void limits(void **state)
 	struct fake_qp *qp[8];
 	uint32_t i;
 
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	fake.max_qp_wr = DEPTH;
 	p->cq = make_cq(DEPTH);
 	for (i = 0; i < 8; i++) {
@@ -3305,13 +3305,13 @@ static void limits(void **state)
 		assert_int_equal(qp[i]->depth, DEPTH);
 		assert_int_equal(more.attr.cap.max_send_wr, DEPTH);
 	}
-	assert_true(p->cq->cq.cqe >= DEPTH + 8 * RISO_SLOTS);
-	assert_non_null(riso_map_find(&riso_flows, qp[7]));
+	assert_true(p->cq->cq.cqe >= DEPTH + 8 * SHIM_SLOTS);
+	assert_non_null(shim_map_find(&shim_qps, qp[7]));
 	/* What was asked for comes on top of what is ours. */
-	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 100), 0);
-	assert_int_equal(p->cq->cq.cqe, 100 + 8 * RISO_SLOTS);
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 100), 0);
+	assert_int_equal(p->cq->cq.cqe, 100 + 8 * SHIM_SLOTS);
 	for (i = 0; i < 8; i++)
-		riso_destroy_qp(&qp[i]->ex.qp_base);
+		shim_destroy_qp(&qp[i]->ex.qp_base);
 }
 
 static void grow_cq(struct fake_cq *cq, int asked)
@@ -3332,22 +3332,22 @@ static void share_entries(struct prog *p, int spare)
 	int n;
 
 	fake.no_resize = 1;
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(QPS);
 	grow_cq(p->cq, QPS + spare);
 	for (i = 0; i < QPS; i++) {
 		qp[i] = make_qp(p, p->cq, 0);
-		assert_non_null(riso_map_find(&riso_flows, qp[i]));
+		assert_non_null(shim_map_find(&shim_qps, qp[i]));
 		/* The last one is asked for, and chunks in between are seen by nobody. */
 		assert_int_equal(post(qp[i], IBV_WR_RDMA_WRITE, i, EACH * CHUNK,
 				      IBV_SEND_SIGNALED), 0);
 	}
 	p->qp = qp[0];
 	for (rounds = 0; left && rounds < 100000; rounds++) {
-		grant(RISO_USER_TX, QPS * RISO_SLOTS * cost(CHUNK));
+		grant(RISO_USER_TX, QPS * SHIM_SLOTS * cost(CHUNK));
 		drive(p);
 		for (i = 0; i < QPS; i++)
-			fake_run(qp[i], 1 + rounds % RISO_SLOTS);
+			fake_run(qp[i], 1 + rounds % SHIM_SLOTS);
 		/* Nobody polls for a while. */
 		if (rounds % 8)
 			continue;
@@ -3361,10 +3361,10 @@ static void share_entries(struct prog *p, int spare)
 	assert_false(p->cq->overflow);
 	for (i = 0; i < QPS; i++) {
 		assert_int_equal(qp[i]->posted, EACH);
-		riso_destroy_qp(&qp[i]->ex.qp_base);
+		shim_destroy_qp(&qp[i]->ex.qp_base);
 	}
-	riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
-	riso_close_device(ctx);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
+	shim_close_device(ctx);
 	while (fake.helpers)
 		fake.helper(fake.helps[--fake.helpers]);
 	p->cq = NULL;
@@ -3408,7 +3408,7 @@ static void begin_failing(struct failing *t, uint32_t qps, uint32_t wrs, int spa
 		t->p.cq->cq.cqe = qps * wrs + spare;
 	for (i = 0; i < qps; i++) {
 		t->qp[i] = make_qp(&t->p, t->p.cq, 0);
-		assert_non_null(riso_map_find(&riso_flows, t->qp[i]));
+		assert_non_null(shim_map_find(&shim_qps, t->qp[i]));
 	}
 	for (i = 0; i < qps; i++)
 		for (k = 0; k < wrs; k++)
@@ -3416,7 +3416,7 @@ static void begin_failing(struct failing *t, uint32_t qps, uint32_t wrs, int spa
 					      MB, flags), 0);
 	t->p.qp = t->qp[0];
 	for (i = 0; i < 4; i++) {
-		grant(RISO_USER_TX, FAIL_QPS * RISO_SLOTS * cost(CHUNK));
+		grant(RISO_USER_TX, FAIL_QPS * SHIM_SLOTS * cost(CHUNK));
 		drive(&t->p);
 	}
 	/* Each has one piece out at least, with the entry that the program has for it. */
@@ -3452,8 +3452,8 @@ static void forget_failing(struct failing *t)
 
 	assert_false(t->p.cq->overflow);
 	for (i = 0; i < t->qps; i++)
-		riso_destroy_qp(&t->qp[i]->ex.qp_base);
-	riso_destroy_cq(ibv_cq_ex_to_cq(&t->p.cq->cq));
+		shim_destroy_qp(&t->qp[i]->ex.qp_base);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&t->p.cq->cq));
 	fake.no_resize = 0;
 	fake.now += 20 * MSEC;
 }
@@ -3543,7 +3543,7 @@ static void chunks_out(void **state)
 	(void)state;
 	begin_failing(&t, 8, 1, 0, 0);
 	for (i = 0; i < t.qps; i++) {
-		assert_int_equal(t.qp[i]->posted, RISO_SLOTS);
+		assert_int_equal(t.qp[i]->posted, SHIM_SLOTS);
 		t.qp[i]->err = true;
 		fake_run(t.qp[i], UINT32_MAX);
 	}
@@ -3566,7 +3566,7 @@ static void chunks_in_smaller(void **state)
 	drive(p);
 	assert_int_equal(p->qp->posted, 10);
 	assert_int_equal(other->posted, 10);
-	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), fake.max_cqe), 0);
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), fake.max_cqe), 0);
 	for (i = 0; i < 1000 && num < 2; i++) {
 		grant(RISO_USER_TX, 64 * cost(CHUNK));
 		drive(p);
@@ -3578,7 +3578,7 @@ static void chunks_in_smaller(void **state)
 		}
 	}
 	assert_int_equal(num, 2);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 }
 
 /*
@@ -3601,7 +3601,7 @@ static void told_early(void **state)
 		assert_true(t.qp[i]->posted >= 5);
 		t.qp[i]->err = true;
 	}
-	for (k = 0; k < RISO_SLOTS; k++)
+	for (k = 0; k < SHIM_SLOTS; k++)
 		for (i = 0; i < t.qps; i++)
 			fake_run(t.qp[i], 1);
 	assert_int_equal(ibv_poll_cq(ibv_cq_ex_to_cq(&t.p.cq->cq), 4, wc), 4);
@@ -3611,12 +3611,12 @@ static void told_early(void **state)
 		fake_run(t.qp[i], 1);
 	}
 	assert_int_equal(post(late, IBV_WR_RDMA_WRITE, 9, MB, IBV_SEND_SIGNALED), 0);
-	grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+	grant(RISO_USER_TX, SHIM_SLOTS * cost(CHUNK));
 	drive(&t.p);
 	assert_true(late->posted > 1);
 	late->err = true;
 	fake_run(late, UINT32_MAX);
-	riso_destroy_qp(&late->ex.qp_base);
+	shim_destroy_qp(&late->ex.qp_base);
 	forget_failing(&t);
 }
 
@@ -3633,7 +3633,7 @@ static void few_entries(void **state)
 	uint32_t i, rounds, heard = 0;
 
 	fake.no_resize = 1;
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(HEARD);
 	p->cq->cq.cqe = HEARD + SPARE;
 	for (i = 0; i < ARRAY_SIZE(qp); i++)
@@ -3659,7 +3659,7 @@ static void few_entries(void **state)
 	p->qp = NULL;
 	for (i = 0; i < ARRAY_SIZE(qp); i++) {
 		assert_int_equal(qp[i]->posted, i < SILENT ? 1 : 2);
-		riso_destroy_qp(&qp[i]->ex.qp_base);
+		shim_destroy_qp(&qp[i]->ex.qp_base);
 	}
 }
 
@@ -3672,9 +3672,9 @@ static void idle_leave_room(void **state)
 	uint32_t i, rounds;
 
 	fake.no_resize = 1;
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(2 * IDLE);
-	p->cq->cq.cqe = 2 * IDLE + RISO_SLOTS;
+	p->cq->cq.cqe = 2 * IDLE + SHIM_SLOTS;
 	p->qp = make_qp(p, p->cq, 0);
 	for (i = 0; i < IDLE; i++) {
 		idle[i] = make_qp(p, p->cq, 0);
@@ -3691,9 +3691,9 @@ static void idle_leave_room(void **state)
 		assert_int_equal(idle[i]->posted, EACH);
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 99, MB, IBV_SEND_SIGNALED), 0);
 	drive(p);
-	assert_true(p->qp->posted >= RISO_SLOTS / 2);
+	assert_true(p->qp->posted >= SHIM_SLOTS / 2);
 	for (i = 0; i < IDLE; i++)
-		riso_destroy_qp(&idle[i]->ex.qp_base);
+		shim_destroy_qp(&idle[i]->ex.qp_base);
 }
 
 /*
@@ -3708,7 +3708,7 @@ static void few_hidden_crowded(void **state)
 	uint32_t i, cqes, rounds, left = QPS;
 	struct ibv_wc wc;
 
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(QPS);
 	for (i = 0; i < QPS; i++)
 		qp[i] = make_qp(p, p->cq, 0);
@@ -3717,11 +3717,11 @@ static void few_hidden_crowded(void **state)
 				      IBV_SEND_SIGNALED), 0);
 	p->qp = qp[0];
 	for (rounds = 0; rounds < 10000 && left; rounds++) {
-		grant(RISO_USER_TX, QPS * RISO_SLOTS * cost(CHUNK));
+		grant(RISO_USER_TX, QPS * SHIM_SLOTS * cost(CHUNK));
 		drive(p);
 		for (i = 0; i < QPS; i++) {
 			assert_true(qp[i]->posted == EACH ||
-				    qp[i]->posted - qp[i]->run > RISO_SLOTS / 8);
+				    qp[i]->posted - qp[i]->run > SHIM_SLOTS / 8);
 			fake_run(qp[i], 1);
 		}
 		while (poll_one(p, &wc))
@@ -3731,7 +3731,7 @@ static void few_hidden_crowded(void **state)
 	cqes = p->cq->tail;
 	assert_true(cqes <= EACH * QPS / 8);
 	for (i = 0; i < QPS; i++)
-		riso_destroy_qp(&qp[i]->ex.qp_base);
+		shim_destroy_qp(&qp[i]->ex.qp_base);
 	p->qp = NULL;
 }
 
@@ -3762,8 +3762,8 @@ static void others_hang(void **state)
 	uint64_t i;
 
 	fake.no_resize = 1;
-	riso_destroy_qp(&p->qp->ex.qp_base);
-	riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
+	shim_destroy_qp(&p->qp->ex.qp_base);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
 	p->cq = make_cq(2 * DEPTH);
 	p->cq->cq.cqe = 3 * DEPTH;
 	for (i = 0; i < ARRAY_SIZE(hangs); i++)
@@ -3782,7 +3782,7 @@ static void others_hang(void **state)
 	grant(RISO_USER_TX, 400 * cost(CHUNK));
 	drive(p);
 	pump(p, 1, 1);
-	riso_destroy_qp(&p->qp->ex.qp_base);
+	shim_destroy_qp(&p->qp->ex.qp_base);
 	p->qp = late;
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 3, 64 * CHUNK, IBV_SEND_SIGNALED),
 			 0);
@@ -3794,7 +3794,7 @@ static void others_hang(void **state)
 	}
 	assert_false(p->cq->overflow);
 	for (i = 0; i < ARRAY_SIZE(hangs); i++)
-		riso_destroy_qp(&hangs[i]->ex.qp_base);
+		shim_destroy_qp(&hangs[i]->ex.qp_base);
 }
 
 /*
@@ -3860,9 +3860,9 @@ static void mix_tear_down(uint32_t i, uint32_t how)
 	runs_on = mix.qp[i];
 	if (how < 2) {
 		attr.qp_state = how ? IBV_QPS_RESET : IBV_QPS_ERR;
-		assert_int_equal(riso_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+		assert_int_equal(shim_modify_qp(qp, &attr, IBV_QP_STATE), 0);
 	} else {
-		assert_int_equal(riso_destroy_qp(qp), 0);
+		assert_int_equal(shim_destroy_qp(qp), 0);
 		runs_on = NULL;
 		mix.qp[i] = make_qp(&mix.p, mix.p.cq, 0);
 	}
@@ -3874,20 +3874,20 @@ static void mix_tear_down(uint32_t i, uint32_t how)
 /* What is counted is what is there, and each message that is bare has an entry to go on. */
 static void mix_check(void)
 {
-	const struct riso_cq *c = riso_map_find(&riso_cqs, mix.p.cq);
-	const struct riso_slots *s;
-	struct riso_used used = {};
+	const struct shim_cq *c = shim_map_find(&shim_cqs, mix.p.cq);
+	const struct shim_slots *s;
+	struct shim_used used = {};
 	uint32_t i;
 
 	for (i = 0; i < MIX_QPS; i++) {
-		const struct riso_flow *f = riso_map_find(&riso_flows, mix.qp[i]);
+		const struct shim_qp *f = shim_map_find(&shim_qps, mix.qp[i]);
 		uint64_t pos;
 
 		for (pos = f->slots->tail; pos != f->sq.slot; pos++) {
-			const struct riso_slot *slot = &f->slots->slot[pos % f->slots->num];
+			const struct shim_slot *slot = &f->slots->slot[pos % f->slots->num];
 
-			used.hidden += riso_slot_hidden(slot);
-			used.extra += !!(slot->flags & RISO_SLOT_EXTRA);
+			used.hidden += shim_slot_hidden(slot);
+			used.extra += !!(slot->flags & SHIM_SLOT_EXTRA);
 		}
 		used.open += !!f->sq.parts;
 		used.bare += f->sq.parts && f->sq.silent >= f->sq.parts;
@@ -3905,7 +3905,7 @@ static void mix_refuse(struct fake_qp *qp)
 {
 	qp->refuse = ENOMEM;
 	qp->refuse_from = qp->posted + random_to(4);
-	grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+	grant(RISO_USER_TX, SHIM_SLOTS * cost(CHUNK));
 	drive(&mix.p);
 	mix_check();
 	qp->refuse = 0;
@@ -3918,7 +3918,7 @@ static void mix_once(uint32_t what, uint32_t i)
 	else if (what < 60)
 		grant(RISO_USER_TX, random_to(64) * cost(CHUNK));
 	else if (what < 80)
-		fake_run(mix.qp[i], random_to(RISO_SLOTS));
+		fake_run(mix.qp[i], random_to(SHIM_SLOTS));
 	else if (what < 90)
 		mix_poll(random_to(8));
 	else if (what < 92)
@@ -3940,7 +3940,7 @@ static void mix_end(void)
 
 	fake.k.mode = RISO_USER_PACED;
 	for (rounds = 0; rounds < 10000 && mix.out; rounds++) {
-		grant(RISO_USER_TX, MIX_QPS * RISO_SLOTS * cost(CHUNK));
+		grant(RISO_USER_TX, MIX_QPS * SHIM_SLOTS * cost(CHUNK));
 		drive(&mix.p);
 		for (i = 0; i < MIX_QPS; i++)
 			fake_run(mix.qp[i], UINT32_MAX);
@@ -3978,8 +3978,8 @@ static void never_overflows(void **state)
 			fail_msg("seed %u, %u", run + 1, n);
 		mix_end();
 		for (i = 0; i < MIX_QPS; i++)
-			riso_destroy_qp(&mix.qp[i]->ex.qp_base);
-		riso_destroy_cq(ibv_cq_ex_to_cq(&mix.p.cq->cq));
+			shim_destroy_qp(&mix.qp[i]->ex.qp_base);
+		shim_destroy_cq(ibv_cq_ex_to_cq(&mix.p.cq->cq));
 	}
 }
 
@@ -3989,7 +3989,7 @@ static void no_kernel(void **state)
 	struct prog *p = *state;
 
 	fake.open_err = ENOENT;
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	assert_ptr_equal(ctx->ops.post_send, fake_post_send);
 	assert_ptr_equal(ctx->ops.poll_cq, fake_poll_cq);
 	assert_ptr_equal(fake.v.create_qp_ex, fake_create_qp_ex);
@@ -4021,7 +4021,7 @@ static void attached_late(void **state)
 	struct prog *p = *state;
 	struct fake_qp *other;
 
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(2 * DEPTH);
 	assert_int_equal(fake.opened, fake.closed);
 	assert_int_equal(fake.attached, 0);
@@ -4030,7 +4030,7 @@ static void attached_late(void **state)
 	assert_int_equal(fake.opened, fake.closed + 1);
 	assert_int_equal(fake.attached, 1);
 	assert_int_equal(fake.reported, 0);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 }
 
 /* Who is refused goes straight to the provider, and is asked for with the next one. */
@@ -4056,7 +4056,7 @@ static void refused_place(void **state)
 		fake.reported = 0;
 		/* Grants are void by then. */
 		fake.now += 20 * MSEC;
-		ctx = riso_open_device(&fake.device);
+		ctx = shim_open_device(&fake.device);
 		p->cq = make_cq(2 * DEPTH);
 		fake.open_err = cases[i].open;
 		fake.attach_err = cases[i].attach;
@@ -4071,7 +4071,7 @@ static void refused_place(void **state)
 			assert_int_equal(fake.reported, 0);
 		}
 		expect_straight(p, first, 1);
-		assert_int_equal(riso_set_class(&first->ex.qp_base,
+		assert_int_equal(shim_set_class(&first->ex.qp_base,
 						RISO_CLASS_LATENCY), EOPNOTSUPP);
 		/* It can be governed now, and so can the first. */
 		fake.open_err = 0;
@@ -4087,10 +4087,10 @@ static void refused_place(void **state)
 		assert_int_equal(post(first, IBV_WR_SEND, 4, 8, 0), 0);
 		assert_int_equal(first->posted, 2);
 		pump(p, 3, 1);
-		riso_destroy_qp(&first->ex.qp_base);
-		riso_destroy_qp(&p->qp->ex.qp_base);
-		riso_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
-		riso_close_device(ctx);
+		shim_destroy_qp(&first->ex.qp_base);
+		shim_destroy_qp(&p->qp->ex.qp_base);
+		shim_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq));
+		shim_close_device(ctx);
 		while (fake.helpers)
 			fake.helper(fake.helps[--fake.helpers]);
 		assert_int_equal(fake.opened, fake.closed);
@@ -4118,7 +4118,7 @@ static struct fake_qp *make_qp_ex(struct prog *p)
 
 	assert_non_null(qp);
 	assert_int_equal(attr.cap.max_send_wr, DEPTH);
-	riso_modify_qp(qp, &mod, IBV_QP_PATH_MTU);
+	shim_modify_qp(qp, &mod, IBV_QP_PATH_MTU);
 	return (struct fake_qp *)qp;
 }
 
@@ -4126,12 +4126,12 @@ static struct fake_qp *make_qp_ex(struct prog *p)
 static void expect_told(struct fake_qp *qp, uint32_t reason)
 {
 	assert_non_null(qp);
-	assert_null(riso_map_find(&riso_flows, qp));
+	assert_null(shim_map_find(&shim_qps, qp));
 	assert_int_equal(fake.reported, qp->ex.qp_base.qp_num);
 	assert_int_equal(fake.reason, reason);
 	assert_int_equal(qp->depth, DEPTH);
 	fake.reported = 0;
-	riso_destroy_qp(&qp->ex.qp_base);
+	shim_destroy_qp(&qp->ex.qp_base);
 }
 
 static void told_single_thread(void **state)
@@ -4139,7 +4139,7 @@ static void told_single_thread(void **state)
 	struct prog *p = *state;
 
 	setenv("MLX5_SINGLE_THREADED", "1", 1);
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	unsetenv("MLX5_SINGLE_THREADED");
 	assert_ptr_equal(ctx->ops.post_send, fake_post_send);
 	assert_ptr_equal(ctx->ops.poll_cq, fake_poll_cq);
@@ -4154,13 +4154,13 @@ static void told_no_room(void **state)
 	struct prog *p = *state;
 
 	fake.no_resize = 1;
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(DEPTH);
-	grow_cq(p->cq, DEPTH + RISO_SPARE - 1);
+	grow_cq(p->cq, DEPTH + SHIM_SPARE - 1);
 	expect_told(make_qp(p, p->cq, 1), RISO_REASON_NO_CQ_ROOM);
-	grow_cq(p->cq, DEPTH + RISO_SPARE);
+	grow_cq(p->cq, DEPTH + SHIM_SPARE);
 	p->qp = make_qp(p, p->cq, 1);
-	assert_non_null(riso_map_find(&riso_flows, p->qp));
+	assert_non_null(shim_map_find(&shim_qps, p->qp));
 	assert_int_equal(fake.reported, 0);
 }
 
@@ -4169,7 +4169,7 @@ static void told_no_memory(void **state)
 {
 	struct prog *p = *state;
 
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(DEPTH);
 	fake.inline_given = INT32_MAX - 4096;
 	fake.depth_given = INT32_MAX;
@@ -4200,23 +4200,23 @@ static void told_by_kind(void **state)
 
 	expect_told((struct fake_qp *)ibv_create_qp_ex(ctx, &ex),
 		    RISO_REASON_UNKNOWN_OPCODE);
-	qp = riso_create_qp(&pd, &attr);
+	qp = shim_create_qp(&pd, &attr);
 	assert_int_equal(fake.reported, qp->qp_num);
 	assert_int_equal(fake.reason, RISO_REASON_SHIM_LIMIT);
 	fake.reported = 0;
-	riso_destroy_qp(qp);
+	shim_destroy_qp(qp);
 	/* Nobody expects others to be governed. */
 	attr.qp_type = IBV_QPT_UD;
-	qp = riso_create_qp(&pd, &attr);
+	qp = shim_create_qp(&pd, &attr);
 	assert_int_equal(fake.reported, 0);
-	riso_destroy_qp(qp);
+	shim_destroy_qp(qp);
 }
 
 static void ready(struct fake_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
 
-	assert_int_equal(riso_modify_qp(&qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(shim_modify_qp(&qp->ex.qp_base, &attr, IBV_QP_STATE), 0);
 }
 
 /* What a vendor's library has created is seen when it is made ready, and told once. */
@@ -4238,7 +4238,7 @@ static void told_vendors(void **state)
 	expect_told(qp, RISO_REASON_SHIM_LIMIT);
 	/* And its CQs are none of ours. */
 	attr.send_cq = cq;
-	qp = (struct fake_qp *)riso_create_qp(&fake.domain, &attr);
+	qp = (struct fake_qp *)shim_create_qp(&fake.domain, &attr);
 	ready(qp);
 	expect_told(qp, RISO_REASON_SHIM_LIMIT);
 	free(cq);
@@ -4258,7 +4258,7 @@ static void thread_at_once(void **state)
 	expect(p, 1, IBV_WC_SUCCESS);
 	fake.thread_err = 0;
 	other = make_qp(p, p->cq, 0);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 	fake.wish = 0;
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(fake.wish, RISO_CLASS_BY_RULE);
@@ -4270,7 +4270,7 @@ static void thread_at_once(void **state)
 static void told_no_thread(void **state)
 {
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 	struct fake_qp *other;
 
 	fake.thread_err = EAGAIN;
@@ -4291,12 +4291,12 @@ static void told_no_thread(void **state)
 	other = make_qp(p, p->cq, 0);
 	assert_int_equal(fake.reported, other->ex.qp_base.qp_num);
 	assert_int_equal(fake.reason, RISO_REASON_NO_THREAD);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 	assert_int_equal(fake.wish, 0);
 
 	fake.thread_err = 0;
 	other = make_qp(p, p->cq, 0);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 	fake.wish = 0;
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 3, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(fake.wish, RISO_CLASS_BY_RULE);
@@ -4322,10 +4322,10 @@ static void told_refused(void **state)
 	expect_straight(p, other, 2);
 	assert_int_equal(fake.registers, asked);
 	fake.register_err = 0;
-	riso_destroy_qp(&make_qp(p, p->cq, 0)->ex.qp_base);
+	shim_destroy_qp(&make_qp(p, p->cq, 0)->ex.qp_base);
 	assert_int_equal(post(other, IBV_WR_SEND, 3, 8, 0), 0);
 	assert_int_equal(other->posted, 2);
-	riso_destroy_qp(&other->ex.qp_base);
+	shim_destroy_qp(&other->ex.qp_base);
 }
 
 static void builders(void **state)
@@ -4394,7 +4394,7 @@ static void builders(void **state)
 	assert_int_equal(qp->posted, 8);
 	fake_run(qp, UINT32_MAX);
 	expect(p, 9, IBV_WC_SUCCESS);
-	riso_destroy_qp(&qp->ex.qp_base);
+	shim_destroy_qp(&qp->ex.qp_base);
 	p->qp = plain;
 }
 
@@ -4430,7 +4430,7 @@ static void builders_refused(void **state)
 	expect(p, 1, IBV_WC_SUCCESS);
 	expect(p, 2, IBV_WC_LOC_QP_OP_ERR);
 	expect_none(p);
-	riso_destroy_qp(&qp->ex.qp_base);
+	shim_destroy_qp(&qp->ex.qp_base);
 	p->qp = plain;
 }
 
@@ -4489,7 +4489,7 @@ static void builders_keys(void **state)
 	fake_run(qp, UINT32_MAX);
 	for (i = 1; i <= 3; i++)
 		expect(p, i, IBV_WC_SUCCESS);
-	riso_destroy_qp(&qp->ex.qp_base);
+	shim_destroy_qp(&qp->ex.qp_base);
 	p->qp = plain;
 }
 
@@ -4498,10 +4498,10 @@ static void imported(void **state)
 {
 	struct prog *p = *state;
 
-	ctx = riso_import_device(5);
+	ctx = shim_import_device(5);
 	p->cq = make_cq(2 * DEPTH);
 	p->qp = make_qp(p, p->cq, 0);
-	assert_non_null(riso_map_find(&riso_flows, p->qp));
+	assert_non_null(shim_map_find(&shim_qps, p->qp));
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 0);
 	pump(p, 1, 1);
@@ -4513,7 +4513,7 @@ static void renamed(void **state)
 	struct prog *p = *state;
 
 	fake.now_called = "fake7";
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(2 * DEPTH);
 	fake.now_called = "fake8";
 	p->qp = make_qp(p, p->cq, 0);
@@ -4525,7 +4525,7 @@ static void renamed_refused(void **state)
 {
 	struct prog *p = *state;
 
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = make_cq(2 * DEPTH);
 	fake.now_called = "fake7";
 	fake.attach_err = ENOMEM;
@@ -4535,16 +4535,16 @@ static void renamed_refused(void **state)
 }
 
 /* Open @device besides, with a queue pair on it. */
-static struct riso_member *open_second(struct prog *q, struct ibv_device *device)
+static struct shim_member *open_second(struct prog *q, struct ibv_device *device)
 {
 	struct ibv_context *first = ctx;
-	struct riso_flow *f;
+	struct shim_qp *f;
 
-	ctx = riso_open_device(device);
+	ctx = shim_open_device(device);
 	q->cq = make_cq(2 * DEPTH);
 	q->qp = make_qp(q, q->cq, 0);
 	ctx = first;
-	f = riso_map_find(&riso_flows, q->qp);
+	f = shim_map_find(&shim_qps, q->qp);
 	assert_false(f->alone);
 	return f->ctx->m;
 }
@@ -4553,16 +4553,16 @@ static void close_second(struct prog *q)
 {
 	struct ibv_context *context = q->qp->ex.qp_base.context;
 
-	riso_destroy_qp(&q->qp->ex.qp_base);
-	riso_destroy_cq(ibv_cq_ex_to_cq(&q->cq->cq));
-	riso_close_device(context);
+	shim_destroy_qp(&q->qp->ex.qp_base);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&q->cq->cq));
+	shim_close_device(context);
 }
 
 /* A device that is opened again after it was renamed is the same one. */
 static void renamed_between(void **state)
 {
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 	struct prog q = {};
 
 	assert_int_equal(fake.attached, 1);
@@ -4577,7 +4577,7 @@ static void name_passed_on(void **state)
 {
 	struct ibv_device other = { .name = "fake0", .dev_name = "uverbs1" };
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 	struct prog q = {};
 
 	fake.now_called = "fake7";
@@ -4608,7 +4608,7 @@ static void polled_plain(void **state)
 	struct ibv_cq_init_attr_ex init = { .cqe = DEPTH };
 	int i;
 
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	p->cq = (struct fake_cq *)ibv_create_cq_ex(ctx, &init);
 	assert_int_equal(init.wc_flags, 0);
 	p->qp = make_qp(p, p->cq, 0);
@@ -4629,17 +4629,17 @@ static void polled_plain(void **state)
 /* The place of one that went is free: who looks up 0, the tag of a receive, finds none. */
 static void nothing_at_0(void **state)
 {
-	static struct riso_map map = RISO_MAP_INIT;
+	static struct shim_map map = SHIM_MAP_INIT;
 	uintptr_t key = 16;
 
-	assert_int_equal(riso_map_add(&map, (void *)key, state), 0);
+	assert_int_equal(shim_map_add(&map, (void *)key, state), 0);
 	do
 		key += 16;
-	while (riso_map_hash(map.table, key));
-	assert_int_equal(riso_map_add(&map, (void *)key, state), 0);
-	assert_ptr_equal(riso_map_find(&map, (void *)key), state);
-	riso_map_del(&map, (void *)key);
-	assert_null(riso_map_find(&map, NULL));
+	while (shim_map_hash(map.table, key));
+	assert_int_equal(shim_map_add(&map, (void *)key, state), 0);
+	assert_ptr_equal(shim_map_find(&map, (void *)key), state);
+	shim_map_del(&map, (void *)key);
+	assert_null(shim_map_find(&map, NULL));
 }
 
 static void extended_cq(void **state)
@@ -4655,7 +4655,7 @@ static void extended_cq(void **state)
 	uint64_t id = 10;
 	uint32_t i;
 
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	cq = ibv_create_cq_ex(ctx, &init);
 	assert_int_equal(init.flags, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	assert_int_equal(init.cqe, DEPTH);
@@ -4714,7 +4714,7 @@ static void extended_cq(void **state)
 static void forked(void **state)
 {
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 	uint64_t want, id;
 	int status;
 	pid_t pid;
@@ -4732,8 +4732,8 @@ static void forked(void **state)
 		ok = ok && p->qp->posted == 1 && id == 2 &&
 		     fake.u.dir[0].want == want;
 		/* What it opens anew is governed; here it has the address of the first. */
-		riso_map_del(&riso_ctxs, ctx);
-		ctx = riso_open_device(&fake.device);
+		shim_map_del(&shim_ctxs, ctx);
+		ctx = shim_open_device(&fake.device);
 		make_qp(p, make_cq(2 * DEPTH), 0);
 		_exit(ok && fake.attached == 2 ? 0 : 1);
 	}
@@ -4753,13 +4753,13 @@ static bool is_any(void *value, void *arg)
 /* All is as it was when the call was interrupted. */
 static bool is_untouched(void)
 {
-	struct riso_ctx *c = riso_map_find(&riso_ctxs, ctx);
-	struct riso_cq *cq = riso_map_search(&riso_cqs, is_any, NULL);
+	struct shim_ctx *c = shim_map_find(&shim_ctxs, ctx);
+	struct shim_cq *cq = shim_map_search(&shim_cqs, is_any, NULL);
 
 	if (c->m->fd < 0)
 		return false;
 	return is_locked(&c->m->lock) || is_locked(&cq->resize) ||
-	       is_locked(&riso_class_lock);
+	       is_locked(&shim_class_lock);
 }
 
 /* A signal handler that comes in the middle of a call may start another program. */
@@ -4779,7 +4779,7 @@ static void fork_inside(void)
 static void forked_inside(void **state)
 {
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 	int status;
 	pid_t pid;
 
@@ -4787,8 +4787,8 @@ static void forked_inside(void **state)
 	fake.calls = 0;
 	fake.at_call = fork_inside;
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
-	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 3 * DEPTH), 0);
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_BANDWIDTH), 0);
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 3 * DEPTH), 0);
+	assert_int_equal(shim_set_class(&p->qp->ex.qp_base, RISO_CLASS_BANDWIDTH), 0);
 	assert_int_equal(fake.calls, 3);
 	fake.at_call = NULL;
 	/* And one that comes elsewhere is not taken for such a one. */
@@ -4826,10 +4826,10 @@ static void kept_from_cancel(void **state)
 	fake.at_call = count_kept;
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(fake.calls, 1);
-	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 3 * DEPTH), 0);
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 3 * DEPTH), 0);
 	assert_int_equal(fake.calls, 2);
 	fake.class_id = RISO_CLASS_LATENCY;
-	assert_int_equal(riso_set_class(&qp->ex.qp_base, RISO_CLASS_LATENCY), 0);
+	assert_int_equal(shim_set_class(&qp->ex.qp_base, RISO_CLASS_LATENCY), 0);
 	assert_int_equal(fake.calls, 3);
 	/* Straight to the provider, under the lock that is held from the start. */
 	ibv_wr_start(&qp->ex);
@@ -4838,7 +4838,7 @@ static void kept_from_cancel(void **state)
 	assert_int_equal(ibv_wr_complete(&qp->ex), 0);
 	assert_int_equal(fake.calls, 4);
 	assert_true(cancelable());
-	riso_destroy_qp(&qp->ex.qp_base);
+	shim_destroy_qp(&qp->ex.qp_base);
 	fake_run(p->qp, 1);
 	expect(p, 1, IBV_WC_SUCCESS);
 }
@@ -4848,22 +4848,22 @@ static void closed_early(void **state)
 {
 	struct prog *p = *state;
 	struct ibv_context *other;
-	struct riso_flow *f;
-	struct riso_member *m;
+	struct shim_qp *f;
+	struct shim_member *m;
 
-	f = riso_map_find(&riso_flows, p->qp);
+	f = shim_map_find(&shim_qps, p->qp);
 	m = f->ctx->m;
 	other = ctx;
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, MB, 0), 0);
 	assert_int_equal(m->num_busy, 1);
-	m = riso_member_get(&fake.device);
-	assert_int_equal(riso_close_device(other), 0);
+	m = shim_member_get(&fake.device);
+	assert_int_equal(shim_close_device(other), 0);
 	ctx = NULL;
 	assert_int_equal(m->num_busy, 0);
 	assert_int_equal(m->held, 0);
-	assert_null(riso_map_find(&riso_flows, p->qp));
-	assert_null(riso_map_find(&riso_cqs, p->cq));
-	riso_member_put(m);
+	assert_null(shim_map_find(&shim_qps, p->qp));
+	assert_null(shim_map_find(&shim_cqs, p->cq));
+	shim_member_put(m);
 	free(p->qp);
 	free(p->cq);
 	p->qp = NULL;
@@ -4874,16 +4874,16 @@ static void closed_early(void **state)
 static void came_back(void **state)
 {
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
-	struct riso_member *same, *other;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	struct shim_member *same, *other;
 
-	same = riso_member_get(&fake.device);
-	riso_member_put(same);
+	same = shim_member_get(&fake.device);
+	shim_member_put(same);
 	assert_ptr_equal(same, f->ctx->m);
 	fake.wait_err = ENODEV;
-	other = riso_member_get(&fake.device);
-	riso_member_attach(other, fake.next_qpn - 1);
-	riso_member_put(other);
+	other = shim_member_get(&fake.device);
+	shim_member_attach(other, fake.next_qpn - 1);
+	shim_member_put(other);
 	assert_ptr_not_equal(other, f->ctx->m);
 	assert_int_equal(fake.attached, 2);
 }
@@ -4894,7 +4894,7 @@ static void gone_for_class(void **state)
 	struct prog *p = *state;
 
 	fake.register_err = ENODEV;
-	assert_int_equal(riso_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT),
+	assert_int_equal(shim_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT),
 			 ENODEV);
 	assert_int_equal(post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 1);
@@ -4906,7 +4906,7 @@ static void gone_for_class(void **state)
 static void helper_posts(void **state)
 {
 	struct prog *p = *state;
-	struct riso_flow *f = riso_map_find(&riso_flows, p->qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 	uint32_t i;
 
 	fake.run_helper = true;
@@ -4961,10 +4961,10 @@ static void resized(void **state)
 	fake.run_helper = true;
 	q.cq = make_cq(DEPTH);
 	q.qp = make_qp(&q, q.cq, 0);
-	riso_destroy_qp(&q.qp->ex.qp_base);
+	shim_destroy_qp(&q.qp->ex.qp_base);
 	attr = q.attr;
 	attr.cap.max_send_wr = MANY;
-	q.qp = (struct fake_qp *)riso_create_qp(&pd, &attr);
+	q.qp = (struct fake_qp *)shim_create_qp(&pd, &attr);
 	assert_non_null(q.qp);
 	fake.k.window = 4 * cost(CHUNK);
 	/* What it holds stays in order. */
@@ -4976,7 +4976,7 @@ static void resized(void **state)
 		fake_run(q.qp, 1);
 	}
 	expect(&q, 0, IBV_WC_SUCCESS);
-	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq), 2 * MANY), 0);
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq), 2 * MANY), 0);
 	for (; i < MANY; i++) {
 		assert_int_equal(post(q.qp, IBV_WR_SEND, i, CHUNK,
 				      IBV_SEND_SIGNALED), 0);
@@ -4988,14 +4988,14 @@ static void resized(void **state)
 		expect(&q, i, IBV_WC_SUCCESS);
 	expect_none(&q);
 	/* As large as the device can, also with our own entries. */
-	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq), fake.max_cqe), 0);
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq), fake.max_cqe), 0);
 	assert_int_equal(q.cq->cq.cqe, fake.max_cqe);
-	assert_int_not_equal(riso_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq),
+	assert_int_not_equal(shim_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq),
 					    fake.max_cqe + 1), 0);
-	assert_int_not_equal(riso_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq), INT32_MAX), 0);
+	assert_int_not_equal(shim_resize_cq(ibv_cq_ex_to_cq(&q.cq->cq), INT32_MAX), 0);
 	assert_false(q.cq->overflow);
-	riso_destroy_qp(&q.qp->ex.qp_base);
-	riso_destroy_cq(ibv_cq_ex_to_cq(&q.cq->cq));
+	shim_destroy_qp(&q.qp->ex.qp_base);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&q.cq->cq));
 }
 
 static struct prog comer;
@@ -5008,63 +5008,63 @@ static void flow_comes(void)
 }
 
 /* A flow has the entries for its chunks that it counts on. */
-static void expect_room(const struct riso_cq *c)
+static void expect_room(const struct shim_cq *c)
 {
-	assert_true(c->cq->cqe >= c->asked + RISO_SLOTS);
+	assert_true(c->cq->cqe >= c->asked + SHIM_SLOTS);
 	assert_int_equal(c->spare, c->cq->cqe - c->asked);
 }
 
 /* The first flow of a CQ may come while that is resized, and has room for all of it. */
 static void resized_meanwhile(void **state)
 {
-	struct riso_cq *c;
+	struct shim_cq *c;
 
 	(void)state;
 	comer.cq = make_cq(DEPTH);
-	c = riso_map_find(&riso_cqs, comer.cq);
+	c = shim_map_find(&shim_cqs, comer.cq);
 	fake.at_call = flow_comes;
-	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&comer.cq->cq), 8 * DEPTH), 0);
-	assert_non_null(riso_map_find(&riso_flows, comer.qp));
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&comer.cq->cq), 8 * DEPTH), 0);
+	assert_non_null(shim_map_find(&shim_qps, comer.qp));
 	assert_int_equal(c->asked, 8 * DEPTH);
-	assert_true(c->soft_num >= 8 * DEPTH + RISO_SLOTS);
+	assert_true(c->soft_num >= 8 * DEPTH + SHIM_SLOTS);
 	expect_room(c);
-	riso_destroy_qp(&comer.qp->ex.qp_base);
-	riso_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
+	shim_destroy_qp(&comer.qp->ex.qp_base);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
 }
 
 /* Also when the CQ is smaller already, and what the program has asked for is not known. */
 static void resized_smaller(void **state)
 {
-	struct riso_cq *c;
+	struct shim_cq *c;
 
 	(void)state;
 	comer.cq = make_cq(8 * DEPTH);
-	c = riso_map_find(&riso_cqs, comer.cq);
+	c = shim_map_find(&shim_cqs, comer.cq);
 	fake.at_resized = flow_comes;
-	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&comer.cq->cq), DEPTH), 0);
-	assert_non_null(riso_map_find(&riso_flows, comer.qp));
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&comer.cq->cq), DEPTH), 0);
+	assert_non_null(shim_map_find(&shim_qps, comer.qp));
 	assert_int_equal(c->asked, DEPTH);
 	expect_room(c);
-	riso_destroy_qp(&comer.qp->ex.qp_base);
-	riso_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
+	shim_destroy_qp(&comer.qp->ex.qp_base);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
 }
 
 /* And when it keeps its size. */
 static void resized_in_vain(void **state)
 {
-	struct riso_cq *c;
+	struct shim_cq *c;
 
 	(void)state;
 	comer.cq = make_cq(DEPTH);
-	c = riso_map_find(&riso_cqs, comer.cq);
+	c = shim_map_find(&shim_cqs, comer.cq);
 	fake.at_call = flow_comes;
 	fake.no_resize = 1;
-	assert_int_equal(riso_resize_cq(ibv_cq_ex_to_cq(&comer.cq->cq), 8 * DEPTH), EINVAL);
-	assert_non_null(riso_map_find(&riso_flows, comer.qp));
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&comer.cq->cq), 8 * DEPTH), EINVAL);
+	assert_non_null(shim_map_find(&shim_qps, comer.qp));
 	assert_int_equal(c->asked, DEPTH);
 	expect_room(c);
-	riso_destroy_qp(&comer.qp->ex.qp_base);
-	riso_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
+	shim_destroy_qp(&comer.qp->ex.qp_base);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&comer.cq->cq));
 }
 
 /*
@@ -5109,14 +5109,14 @@ static void helper_waits(void **state)
 
 	fake.run_helper = true;
 	/* For a grant. */
-	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 4 * RISO_SLOTS * CHUNK,
+	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, 4 * SHIM_SLOTS * CHUNK,
 			      IBV_SEND_SIGNALED), 0);
 	expect_timeout(100000);
 	/* For a grant, and there are completions to be told. */
-	grant(RISO_USER_TX, RISO_SLOTS / 2 * cost(CHUNK));
+	grant(RISO_USER_TX, SHIM_SLOTS / 2 * cost(CHUNK));
 	expect_timeout(1000);
 	/* For room, the grant is there. */
-	grant(RISO_USER_TX, RISO_SLOTS * cost(CHUNK));
+	grant(RISO_USER_TX, SHIM_SLOTS * cost(CHUNK));
 	expect_timeout(100);
 	fake_run(p->qp, UINT32_MAX);
 	expect_timeout(1000);
@@ -5164,20 +5164,20 @@ static void helper_spins(void **state)
 static void spin_wrong(void **state)
 {
 	static const char * const words[] = { "", "1001", "-1", "5us", "x" };
-	struct riso_member *m;
+	struct shim_member *m;
 	uint32_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		setenv("RDMA_ISOLATE_SPIN_US", words[i], 1);
-		m = riso_member_get(&fake.device);
+		m = shim_member_get(&fake.device);
 		assert_int_equal(m->spin_ns, 0);
-		riso_member_put(m);
+		shim_member_put(m);
 	}
 	setenv("RDMA_ISOLATE_SPIN_US", "1000", 1);
-	m = riso_member_get(&fake.device);
+	m = shim_member_get(&fake.device);
 	assert_int_equal(m->spin_ns, 1000000);
-	riso_member_put(m);
+	shim_member_put(m);
 }
 
 /* One for each device, as it waits in the kernel; on any stack that there is. */
@@ -5185,18 +5185,18 @@ static void helper_each(void **state)
 {
 	struct prog *p = *state;
 	struct ibv_device other = { .name = "fake1", .dev_name = "uverbs1" };
-	struct riso_member *m = riso_member_get(&other);
+	struct shim_member *m = shim_member_get(&other);
 
 	assert_int_equal(post(p->qp, IBV_WR_RDMA_WRITE, 1, CHUNK, 0), 0);
 	assert_int_equal(fake.helpers, 1);
-	riso_lock(&m->lock);
+	shim_lock(&m->lock);
 	m->held = 1;
 	fake.least_stack = MB;
-	riso_member_unlock(m);
+	shim_unlock_and_drive(m);
 	m->held = 0;
 	assert_int_equal(fake.helpers, 2);
 	assert_ptr_equal(fake.helps[1], m);
-	riso_member_put(m);
+	shim_member_put(m);
 }
 
 /* The kernel forgets who wants nothing, and is told again. */
@@ -5285,7 +5285,7 @@ static void threads(void **state)
 	for (i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], NULL);
 		assert_int_equal(w[i].posted, MESSAGES);
-		riso_destroy_qp(&w[i].qp->ex.qp_base);
+		shim_destroy_qp(&w[i].qp->ex.qp_base);
 	}
 }
 
@@ -5339,7 +5339,7 @@ static void race_post(void)
 	struct ibv_pd pd = { .context = ctx };
 	uint32_t i, tries = 0;
 
-	race.p.qp = (struct fake_qp *)riso_create_qp(&pd, &attr);
+	race.p.qp = (struct fake_qp *)shim_create_qp(&pd, &attr);
 	for (i = 0; i < RACE_MESSAGES && tries < RACE_POLLS; tries++) {
 		if (!post(race.p.qp, i % 3 ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, i,
 			  i % 5 * CHUNK / 2, IBV_SEND_SIGNALED))
@@ -5362,7 +5362,7 @@ static void race_change(void)
 		if (qp && i % 16 == 0) {
 			fake.class_id = i / 16 % 2 ? RISO_CLASS_LATENCY :
 						     RISO_CLASS_BANDWIDTH;
-			riso_set_class(&qp->ex.qp_base, fake.class_id);
+			shim_set_class(&qp->ex.qp_base, fake.class_id);
 		}
 		if (qp)
 			fake_run(qp, 2);
@@ -5390,15 +5390,15 @@ static void polls_and_classes(void **state)
 		race.pollers = 1 + n % 2;
 		fake.max_qp_wr = RACE_DEPTH;
 		fake.class_id = n % 4 < 2 ? RISO_CLASS_LATENCY : RISO_CLASS_BANDWIDTH;
-		ctx = riso_open_device(&fake.device);
+		ctx = shim_open_device(&fake.device);
 		race.p.cq = make_cq(2 * DEPTH);
 		coop_run(n, race_thread, 2 + race.pollers);
 		if (race.wrong || race.num != RACE_MESSAGES)
 			fail_msg("seed %ju: %u completions, %s", (uintmax_t)n, race.num,
 				 race.wrong ? "wrong" : "too few");
-		riso_destroy_qp(&race.p.qp->ex.qp_base);
-		riso_destroy_cq(ibv_cq_ex_to_cq(&race.p.cq->cq));
-		riso_close_device(ctx);
+		shim_destroy_qp(&race.p.qp->ex.qp_base);
+		shim_destroy_cq(ibv_cq_ex_to_cq(&race.p.cq->cq));
+		shim_close_device(ctx);
 		while (fake.helpers)
 			fake.helper(fake.helps[--fake.helpers]);
 	}
@@ -5420,7 +5420,7 @@ static void created_in_session(void **state)
 	int i, made;
 
 	fake.class_id = RISO_CLASS_LATENCY;
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	cq = ibv_create_cq_ex(ctx, &init);
 	p->cq = (struct fake_cq *)cq;
 	made = cq->cqe;
@@ -5430,15 +5430,15 @@ static void created_in_session(void **state)
 	assert_true(p->cq->open);
 	for (i = 0; i < QPS - 1; i++) {
 		qp[i] = make_qp(p, p->cq, 0);
-		assert_non_null(riso_map_find(&riso_flows, qp[i]));
+		assert_non_null(shim_map_find(&shim_qps, qp[i]));
 	}
 	assert_false(fake.deadlock);
 	assert_int_equal(cq->cqe, made);
 	ibv_end_poll(cq);
 	qp[i] = make_qp(p, p->cq, 0);
-	assert_int_equal(cq->cqe, DEPTH + QPS * RISO_SLOTS);
+	assert_int_equal(cq->cqe, DEPTH + QPS * SHIM_SLOTS);
 	for (i = 0; i < QPS; i++)
-		riso_destroy_qp(&qp[i]->ex.qp_base);
+		shim_destroy_qp(&qp[i]->ex.qp_base);
 }
 
 /*
@@ -5458,14 +5458,14 @@ static void session_create_one(void)
 	struct prog q = {};
 
 	q.qp = make_qp(&q, session.p.cq, 0);
-	riso_destroy_qp(&q.qp->ex.qp_base);
+	shim_destroy_qp(&q.qp->ex.qp_base);
 }
 
 /* As before a fork, whose child would have no turn here */
 static void session_lock_sizes(void)
 {
-	pthread_mutex_lock(&riso_size_lock);
-	pthread_mutex_unlock(&riso_size_lock);
+	pthread_mutex_lock(&shim_size_lock);
+	pthread_mutex_unlock(&shim_size_lock);
 }
 
 static void session_poll(void)
@@ -5503,11 +5503,11 @@ static void session_arm(void)
 
 static void session_news(void)
 {
-	struct riso_cq *c = riso_map_find(&riso_cqs, session.p.cq);
+	struct shim_cq *c = shim_map_find(&shim_cqs, session.p.cq);
 	struct ibv_wc wc;
 
 	while (session.left) {
-		riso_comp_is_news(c);
+		shim_comp_is_news(c);
 		coop_yield();
 		poll_one(&session.p, &wc);
 	}
@@ -5521,7 +5521,7 @@ static void session_change(void)
 		fake.now += 1000;
 		grant(RISO_USER_TX, cost(CHUNK));
 		fake.class_id = i++ % 2 ? RISO_CLASS_LATENCY : RISO_CLASS_BANDWIDTH;
-		riso_set_class(&session.p.qp->ex.qp_base, fake.class_id);
+		shim_set_class(&session.p.qp->ex.qp_base, fake.class_id);
 		coop_yield();
 	}
 }
@@ -5540,7 +5540,7 @@ static void session_resize(void)
 	uint32_t i = 0;
 
 	while (session.left) {
-		riso_resize_cq(cq, (2 + i++ % 2) * DEPTH);
+		shim_resize_cq(cq, (2 + i++ % 2) * DEPTH);
 		coop_yield();
 	}
 }
@@ -5562,7 +5562,7 @@ static void sessions_keep_lock(void **state)
 
 	(void)state;
 	fake.class_id = RISO_CLASS_LATENCY;
-	ctx = riso_open_device(&fake.device);
+	ctx = shim_open_device(&fake.device);
 	session.p.cq = (struct fake_cq *)ibv_create_cq_ex(ctx, &init);
 	session.p.qp = make_qp(&session.p, session.p.cq, 0);
 	fake.keeps_lock = true;
@@ -5572,14 +5572,14 @@ static void sessions_keep_lock(void **state)
 	}
 	if (fake.deadlock)
 		fail_msg("seed %ju", (uintmax_t)n - 1);
-	riso_destroy_qp(&session.p.qp->ex.qp_base);
-	riso_destroy_cq(ibv_cq_ex_to_cq(&session.p.cq->cq));
+	shim_destroy_qp(&session.p.qp->ex.qp_base);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&session.p.cq->cq));
 }
 
 static int fake_group_setup(void **state)
 {
 	(void)state;
-	riso_real = (struct riso_real) {
+	shim_real = (struct shim_real) {
 		.open_device = fake_open_device,
 		.import_device = fake_import_device,
 		.close_device = fake_close_device,
@@ -5596,7 +5596,7 @@ static int fake_group_setup(void **state)
 		.get_cq_event = fake_get_cq_event,
 		.ack_cq_events = fake_ack_cq_events,
 	};
-	riso_sys = (struct riso_sys) {
+	shim_sys = (struct shim_sys) {
 		.open = fake_open,
 		.read = fake_read,
 		.ioctl = fake_ioctl,
