@@ -18,6 +18,12 @@ static inline uint64_t random_u64(void)
 	return seed;
 }
 
+/* 0 <= x < num */
+static inline uint32_t random_to(uint32_t num)
+{
+	return random_u64() % num;
+}
+
 /* 0 < x < 1 */
 static inline double random_unit(void)
 {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Devices that a program opens: imported, renamed, and back under an old name.
+ */
+#include <errno.h>
+
+#include "prog.h"
+#include "tests.h"
+
+/* A device that another process has opened is one like others. */
+static void imported(void **state)
+{
+	struct prog *p = *state;
+
+	fake_ctx = shim_import_device(5);
+	p->cq = prog_make_cq(2 * PROG_DEPTH);
+	p->qp = prog_make_qp(p, p->cq, 0);
+	assert_non_null(shim_map_find(&shim_qps, p->qp));
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 0);
+	prog_pump(p, 1, 1);
+}
+
+/* The kernel is told of a device by its name of now, whenever it was opened. */
+static void renamed(void **state)
+{
+	struct prog *p = *state;
+
+	fake_kernel.now_called = "fake7";
+	fake_ctx = shim_open_device(&fake_verbs.device);
+	p->cq = prog_make_cq(2 * PROG_DEPTH);
+	fake_kernel.now_called = "fake8";
+	p->qp = prog_make_qp(p, p->cq, 0);
+	assert_int_equal(fake_kernel.attached, 1);
+	assert_string_equal(fake_kernel.attached_to, "fake8");
+}
+
+static void renamed_refused(void **state)
+{
+	struct prog *p = *state;
+
+	fake_ctx = shim_open_device(&fake_verbs.device);
+	p->cq = prog_make_cq(2 * PROG_DEPTH);
+	fake_kernel.now_called = "fake7";
+	fake_kernel.attach_err = ENOMEM;
+	p->qp = prog_make_qp(p, p->cq, 0);
+	assert_int_equal(fake_kernel.reported, p->qp->ex.qp_base.qp_num);
+	assert_int_equal(fake_kernel.reason, RISO_REASON_MEMORY);
+}
+
+/* Open @device besides, with a queue pair on it. */
+static struct shim_member *open_second(struct prog *q, struct ibv_device *device)
+{
+	struct ibv_context *first = fake_ctx;
+	struct shim_qp *f;
+
+	fake_ctx = shim_open_device(device);
+	q->cq = prog_make_cq(2 * PROG_DEPTH);
+	q->qp = prog_make_qp(q, q->cq, 0);
+	fake_ctx = first;
+	f = shim_map_find(&shim_qps, q->qp);
+	assert_false(f->alone);
+	return f->ctx->m;
+}
+
+static void close_second(struct prog *q)
+{
+	struct ibv_context *context = q->qp->ex.qp_base.context;
+
+	shim_destroy_qp(&q->qp->ex.qp_base);
+	shim_destroy_cq(ibv_cq_ex_to_cq(&q->cq->cq));
+	shim_close_device(context);
+}
+
+/* A device that is opened again after it was renamed is the same one. */
+static void renamed_between(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	struct prog q = {};
+
+	assert_int_equal(fake_kernel.attached, 1);
+	fake_kernel.now_called = "fake7";
+	assert_ptr_equal(open_second(&q, &fake_verbs.device), f->ctx->m);
+	assert_int_equal(fake_kernel.attached, 1);
+	close_second(&q);
+}
+
+/* Another one that has its name now is not. */
+static void name_passed_on(void **state)
+{
+	struct ibv_device other = { .name = "fake0", .dev_name = "uverbs1" };
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	struct prog q = {};
+
+	fake_kernel.now_called = "fake7";
+	fake_kernel.other_called = "fake0";
+	assert_ptr_not_equal(open_second(&q, &other), f->ctx->m);
+	assert_int_equal(fake_kernel.attached, 2);
+	assert_string_equal(fake_kernel.attached_to, "fake0");
+	close_second(&q);
+}
+
+/* The provider hears of no domain of a single thread, and the program of no change. */
+static void parent_domain(void **state)
+{
+	struct ibv_td td;
+	struct ibv_parent_domain_init_attr attr = { .td = &td };
+
+	(void)state;
+	fake_verbs.td = &td;
+	assert_ptr_equal(ibv_alloc_parent_domain(fake_ctx, &attr), &fake_verbs.domain);
+	assert_null(fake_verbs.td);
+	assert_ptr_equal(attr.td, &td);
+}
+
+/* One that came back under its name is another device, also if nothing was held there. */
+static void came_back(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	struct shim_member *same, *other;
+
+	same = shim_member_get(&fake_verbs.device);
+	shim_member_put(same);
+	assert_ptr_equal(same, f->ctx->m);
+	fake_kernel.wait_err = ENODEV;
+	other = shim_member_get(&fake_verbs.device);
+	shim_member_attach(other, fake_verbs.next_qpn - 1);
+	shim_member_put(other);
+	assert_ptr_not_equal(other, f->ctx->m);
+	assert_int_equal(fake_kernel.attached, 2);
+}
+
+static const struct CMUnitTest tests[] = {
+	PROG_TEST_EMPTY(imported),
+	PROG_TEST_EMPTY(renamed),
+	PROG_TEST_EMPTY(renamed_refused),
+	PROG_TEST(renamed_between),
+	PROG_TEST(name_passed_on),
+	PROG_TEST(parent_domain),
+	PROG_TEST(came_back),
+};
+
+const struct prog_tests prog_device_tests = { tests, ARRAY_SIZE(tests) };

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Processes that fork, also in the middle of a call, and threads that are cancelled.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "prog.h"
+#include "tests.h"
+
+/* A child goes on as though there were no shim; the parent notices nothing. */
+static void forked(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	uint64_t want, id;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	want = fake_kernel.u.dir[0].want;
+	pid = fork();
+	if (!pid) {
+		bool ok = f->pass && fake_kernel.closed == fake_kernel.opened &&
+			  f->ctx->m->kpage != &fake_kernel.k;
+
+		prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, MB, IBV_SEND_SIGNALED);
+		id = p->qp->sq[0].wr.wr_id;
+		ok = ok && p->qp->posted == 1 && id == 2 &&
+		     fake_kernel.u.dir[0].want == want;
+		/* What it opens anew is governed; here it has the address of the first. */
+		shim_map_del(&shim_ctxs, fake_ctx);
+		fake_ctx = shim_open_device(&fake_verbs.device);
+		prog_make_qp(p, prog_make_cq(2 * PROG_DEPTH), 0);
+		_exit(ok && fake_kernel.attached == 2 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(fake_kernel.u.dir[0].want, want);
+	prog_pump(p, 1, 1);
+}
+
+static bool is_any(void *value, void *arg)
+{
+	(void)value;
+	(void)arg;
+	return true;
+}
+
+/* All is as it was when the call was interrupted. */
+static bool is_untouched(void)
+{
+	struct shim_ctx *c = shim_map_find(&shim_ctxs, fake_ctx);
+	struct shim_cq *cq = shim_map_search(&shim_cqs, is_any, NULL);
+
+	if (c->m->fd < 0)
+		return false;
+	return prog_is_locked(&c->m->lock) || prog_is_locked(&cq->resize) ||
+	       prog_is_locked(&shim_class_lock);
+}
+
+/* A signal handler that comes in the middle of a call may start another program. */
+static void fork_inside(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(is_untouched() ? 3 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 3);
+	assert_true(is_untouched());
+	fake_verbs.calls++;
+}
+
+static void forked_inside(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	int status;
+	pid_t pid;
+
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	fake_verbs.calls = 0;
+	fake_verbs.at_call = fork_inside;
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 3 * PROG_DEPTH), 0);
+	assert_int_equal(shim_set_class(&p->qp->ex.qp_base, RISO_CLASS_BANDWIDTH), 0);
+	assert_int_equal(fake_verbs.calls, 3);
+	fake_verbs.at_call = NULL;
+	/* And one that comes elsewhere is not taken for such a one. */
+	pid = fork();
+	if (!pid)
+		_exit(f->pass ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	fake_run(p->qp, 1);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+}
+
+static bool cancelable(void)
+{
+	int now;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &now);
+	pthread_setcancelstate(now, NULL);
+	return now == PTHREAD_CANCEL_ENABLE;
+}
+
+static void count_kept(void)
+{
+	fake_verbs.calls += !cancelable();
+}
+
+/* Who is cancelled leaves nothing locked: that waits until the call is over. */
+static void kept_from_cancel(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *qp = prog_make_qp_ex(p);
+
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	fake_verbs.calls = 0;
+	fake_verbs.at_call = count_kept;
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(fake_verbs.calls, 1);
+	assert_int_equal(shim_resize_cq(ibv_cq_ex_to_cq(&p->cq->cq), 3 * PROG_DEPTH), 0);
+	assert_int_equal(fake_verbs.calls, 2);
+	fake_kernel.class_id = RISO_CLASS_LATENCY;
+	assert_int_equal(shim_set_class(&qp->ex.qp_base, RISO_CLASS_LATENCY), 0);
+	assert_int_equal(fake_verbs.calls, 3);
+	/* Straight to the provider, under the lock that is held from the start. */
+	ibv_wr_start(&qp->ex);
+	assert_true(cancelable());
+	ibv_wr_send(&qp->ex);
+	assert_int_equal(ibv_wr_complete(&qp->ex), 0);
+	assert_int_equal(fake_verbs.calls, 4);
+	assert_true(cancelable());
+	shim_destroy_qp(&qp->ex.qp_base);
+	fake_run(p->qp, 1);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+}
+
+static const struct CMUnitTest tests[] = {
+	PROG_TEST(forked),
+	PROG_TEST(forked_inside),
+	PROG_TEST(kept_from_cancel),
+};
+
+const struct prog_tests prog_fork_tests = { tests, ARRAY_SIZE(tests) };

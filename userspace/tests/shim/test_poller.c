@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Threads poll a CQ without a lock where the shim governs nothing that may complete.
+ */
+#include <errno.h>
+
+#include "prog.h"
+#include "tests.h"
+
+static void count_locked(void)
+{
+	struct shim_ctx *c = shim_map_find(&shim_ctxs, fake_ctx);
+
+	fake_verbs.calls += prog_is_locked(&c->m->lock);
+}
+
+static void expect_unlocked_poll(struct prog *p, struct shim_cq *c, bool unlocked)
+{
+	assert_int_equal(c->active, !unlocked);
+	fake_verbs.calls = 0;
+	fake_verbs.at_call = count_locked;
+	prog_expect_none(p);
+	fake_verbs.at_call = NULL;
+	assert_int_equal(fake_verbs.calls, !unlocked);
+}
+
+/* A CQ is polled without a lock unless something is governed there that may complete. */
+static void unlocked_polls(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	struct fake_qp *other;
+
+	expect_unlocked_poll(p, c, false);
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	prog_choose(p, RISO_CLASS_LATENCY);
+	assert_int_equal(p->qp->posted, 2);
+	expect_unlocked_poll(p, c, false);
+	fake_run(p->qp, UINT32_MAX);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	assert_true(c->active);
+	prog_expect(p, 2, IBV_WC_SUCCESS);
+	expect_unlocked_poll(p, c, true);
+	/* One that is gone, and what it left behind */
+	fake_kernel.class_id = RISO_CLASS_BANDWIDTH;
+	other = prog_make_qp(p, p->cq, 0);
+	expect_unlocked_poll(p, c, false);
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	assert_int_equal(prog_post(other, IBV_WR_SEND, 3, 8, IBV_SEND_SIGNALED), 0);
+	fake_run(other, 1);
+	shim_destroy_qp(&other->ex.qp_base);
+	assert_true(c->active);
+	p->cq->head = p->cq->tail;
+	expect_unlocked_poll(p, c, false);
+	expect_unlocked_poll(p, c, true);
+	/* One that is refused */
+	fake_kernel.register_err = ENODEV;
+	other = prog_make_qp(p, p->cq, 0);
+	expect_unlocked_poll(p, c, true);
+	shim_destroy_qp(&other->ex.qp_base);
+	expect_unlocked_poll(p, c, true);
+}
+
+/* Who has the last completion in hand has the lock: nobody polls past it without. */
+static void active_to_the_last(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	struct shim_soft e = {};
+
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	prog_choose(p, RISO_CLASS_LATENCY);
+	fake_run(p->qp, 1);
+	assert_int_equal(fake_poll_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1, &e.wc), 1);
+	assert_true(shim_comp_translate(&e));
+	assert_true(c->active);
+	shim_comp_update(c);
+	assert_false(c->active);
+}
+
+/* Polled with the lock, though nothing is governed there. */
+static void expect_locked_poll(struct prog *p)
+{
+	fake_verbs.calls = 0;
+	fake_verbs.at_call = count_locked;
+	prog_expect_none(p);
+	fake_verbs.at_call = NULL;
+	assert_int_equal(fake_verbs.calls, 1);
+}
+
+static void *poll_locked(void *arg)
+{
+	expect_locked_poll(arg);
+	return NULL;
+}
+
+/* Where membarrier() is refused, to a new thread or from some time on, for ever. */
+static void barrier_refused(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	pthread_t thread;
+
+	prog_choose(p, RISO_CLASS_LATENCY);
+	expect_unlocked_poll(p, c, true);
+	fake_kernel.no_barrier = true;
+	assert_int_equal(pthread_create(&thread, NULL, poll_locked, p), 0);
+	pthread_join(thread, NULL);
+	expect_locked_poll(p);
+	assert_false(c->active);
+	shim_polls = SHIM_POLLS_FREE;
+	expect_unlocked_poll(p, c, true);
+	prog_choose(p, RISO_CLASS_BANDWIDTH);
+	fake_kernel.no_barrier = false;
+	prog_choose(p, RISO_CLASS_LATENCY);
+	assert_false(c->active);
+	expect_locked_poll(p);
+	shim_polls = SHIM_POLLS_FREE;
+}
+
+static const struct CMUnitTest tests[] = {
+	PROG_TEST(unlocked_polls),
+	PROG_TEST(active_to_the_last),
+	PROG_TEST(barrier_refused),
+};
+
+const struct prog_tests prog_poller_tests = { tests, ARRAY_SIZE(tests) };
