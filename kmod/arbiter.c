@@ -11,15 +11,10 @@
  * There is one arbiter for what a device sends (WRITE, SEND, atomics) and one for
  * what READs bring to it; the two never block each other. Each decides two things.
  *
- * Whose turn. Groups are served by virtual time, in the manner of start-time fair
- * queueing: what a group posts advances its vtime by the device time that it takes,
- * max(bytes / MaxRate, messages / MaxOps), divided by its weight, and the smallest
- * vtime goes first. So neither large messages nor many QPs earn more (paper, 4.2).
- * A group that wakes up is at most one slice ahead of the others. Inside a group,
- * flows take turns of one token. Groups belong to tenants, which have a vtime of the
- * same kind: the first tenant is served, and of its groups the first. A tenant has one
- * group, unless the device says that the processes of a control group or of a user
- * share.
+ * Whose turn. Groups are served by virtual time (core/share.c): what a group posts
+ * advances it by the device time that it takes, max(bytes / MaxRate, messages / MaxOps),
+ * divided by its weight. A tenant has one group, unless the device says that the processes
+ * of a control group or of a user share. Inside a group, flows take turns of one token.
  *
  * When. While the device has a latency flow (L > 0), messages are cut to chunks
  * and two limits hold:
@@ -313,29 +308,12 @@ static void sub_inflight(struct riso_flow *f, enum riso_dir dir, u64 wire)
 	update_load(f, dir);
 }
 
-/* --- the tree of groups --- */
+/* --- the line of groups --- */
 
-/* It has something to post, or wants a grant: it is in the tree. */
+/* It has something to post, or wants a grant. */
 static bool in_line(const struct riso_group_dir *gd)
 {
 	return !list_empty(&gd->flows) || gd->asks;
-}
-
-static bool group_less(struct rb_node *a, const struct rb_node *b)
-{
-	return rb_entry(a, struct riso_group_dir, node)->vtime <
-	       rb_entry(b, struct riso_group_dir, node)->vtime;
-}
-
-static bool tenant_less(struct rb_node *a, const struct rb_node *b)
-{
-	return rb_entry(a, struct riso_tenant_dir, node)->vtime <
-	       rb_entry(b, struct riso_tenant_dir, node)->vtime;
-}
-
-static bool tenant_in_line(const struct riso_tenant_dir *td)
-{
-	return !RB_EMPTY_ROOT(&td->tree.rb_root);
 }
 
 static struct riso_group *group_of(struct riso_group_dir *gd, enum riso_dir dir)
@@ -343,40 +321,22 @@ static struct riso_group *group_of(struct riso_group_dir *gd, enum riso_dir dir)
 	return container_of(gd - dir, struct riso_group, dir[0]);
 }
 
-static struct riso_tenant_dir *tenant_of(struct riso_group_dir *gd, enum riso_dir dir)
+static struct riso_share_tenant *tenant_of(struct riso_group_dir *gd, enum riso_dir dir)
 {
 	return &group_of(gd, dir)->tenant->dir[dir];
-}
-
-/* Who comes back is at most a slice ahead of those that are being served. */
-static u64 limit_credit(u64 vtime, u64 vnow, u64 slice)
-{
-	return vtime + slice < vnow ? vnow - slice : vtime;
 }
 
 static void insert_group(struct riso_dev *rd, enum riso_dir dir,
 			 struct riso_group_dir *gd)
 {
-	u64 slice = time_of(token(rd), rd->cfg.max_rate);
-	struct riso_tenant_dir *td = tenant_of(gd, dir);
-	struct riso_arb *a = &rd->arb[dir];
-
-	if (!tenant_in_line(td)) {
-		td->vtime = limit_credit(td->vtime, a->vnow, slice);
-		rb_add_cached(&td->node, &a->tree, tenant_less);
-	}
-	gd->vtime = limit_credit(gd->vtime, td->vnow, slice);
-	rb_add_cached(&gd->node, &td->tree, group_less);
+	riso_share_enter(&rd->arb[dir].share, tenant_of(gd, dir), &gd->share,
+			 time_of(token(rd), rd->cfg.max_rate));
 }
 
 static void erase_group(struct riso_dev *rd, enum riso_dir dir,
 			struct riso_group_dir *gd)
 {
-	struct riso_tenant_dir *td = tenant_of(gd, dir);
-
-	rb_erase_cached(&gd->node, &td->tree);
-	if (!tenant_in_line(td))
-		rb_erase_cached(&td->node, &rd->arb[dir].tree);
+	riso_share_leave(&rd->arb[dir].share, tenant_of(gd, dir), &gd->share);
 }
 
 static void enter_line(struct riso_dev *rd, enum riso_dir dir,
@@ -421,7 +381,7 @@ void riso_arb_enter_tenant(struct riso_dev *rd, struct riso_group *g,
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		struct riso_group_dir *gd = &g->dir[dir];
 
-		gd->vtime = tenant->dir[dir].vnow;
+		riso_share_begin_group(&tenant->dir[dir], &gd->share);
 		if (in_line(gd))
 			insert_group(rd, dir, gd);
 	}
@@ -523,12 +483,9 @@ void riso_arb_wake(struct riso_flow *f)
 
 static struct riso_group_dir *first_in_line(const struct riso_arb *a)
 {
-	struct rb_node *node = rb_first_cached(&a->tree);
+	struct riso_share_group *first = riso_share_first(&a->share);
 
-	if (!node)
-		return NULL;
-	node = rb_first_cached(&rb_entry(node, struct riso_tenant_dir, node)->tree);
-	return rb_entry(node, struct riso_group_dir, node);
+	return first ? container_of(first, struct riso_group_dir, share) : NULL;
 }
 
 /* How far off the clock may be: not at all if a timer can pace single chunks. */
@@ -624,29 +581,6 @@ static bool window_full(struct riso_dev *rd, enum riso_dir dir, u64 limit,
 	return excess > slot->wire[dir];
 }
 
-/* The group, and its tenant, have used more device time, or less if it is negative. */
-static void add_vtime(struct riso_dev *rd, enum riso_dir dir,
-		      struct riso_group_dir *gd, s64 ns)
-{
-	struct riso_tenant_dir *td = tenant_of(gd, dir);
-	struct riso_arb *a = &rd->arb[dir];
-
-	if (in_line(gd)) {
-		rb_erase_cached(&gd->node, &td->tree);
-		gd->vtime = max_t(s64, 0, gd->vtime + ns);
-		rb_add_cached(&gd->node, &td->tree, group_less);
-	} else {
-		gd->vtime = max_t(s64, 0, gd->vtime + ns);
-	}
-	if (tenant_in_line(td)) {
-		rb_erase_cached(&td->node, &a->tree);
-		td->vtime = max_t(s64, 0, td->vtime + ns);
-		rb_add_cached(&td->node, &a->tree, tenant_less);
-	} else {
-		td->vtime = max_t(s64, 0, td->vtime + ns);
-	}
-}
-
 /* Groups that are active by turns contend for the device. */
 static void note_active(struct riso_arb *a, struct riso_group *g, u64 now)
 {
@@ -671,18 +605,16 @@ static void charge_group(struct riso_dev *rd, enum riso_dir dir,
 			 u64 now)
 {
 	u64 cost = cost_of(rd, wire, ops, rd->cfg.max_rate);
-	struct riso_tenant_dir *td = &g->tenant->dir[dir];
+	struct riso_share_tenant *t = &g->tenant->dir[dir];
 	struct riso_group_dir *gd = &g->dir[dir];
 	struct riso_arb *a = &rd->arb[dir];
 
 	if (!a->load)
 		a->slack = true;
 	/* Debt is nobody's turn, but hurts nobody where there is none in line. */
-	if (!debt || !first_in_line(a)) {
-		a->vnow = max(a->vnow, td->vtime);
-		td->vnow = max(td->vnow, gd->vtime);
-	}
-	add_vtime(rd, dir, gd, cost * RISO_WEIGHT_DEFAULT / g->weight);
+	if (!debt || !first_in_line(a))
+		riso_share_serve(&a->share, t, &gd->share);
+	riso_share_charge(&a->share, t, &gd->share, in_line(gd), cost, g->weight);
 	g->used_ns += cost;
 	riso_pressure_take(&a->hold, &g->pressure, g->id, cost);
 	note_active(a, g, now);
@@ -1481,6 +1413,7 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 	struct riso_dev *rd = f->rd;
 	struct riso_arb *a = &rd->arb[dir];
 	u64 cost = cost_of(rd, wire, ops, rd->cfg.max_rate);
+	struct riso_group_dir *gd;
 
 	lockdep_assert_held(&rd->lock);
 	if (!wire)
@@ -1492,8 +1425,9 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 		a->next -= min(a->next, cost_of(rd, wire, ops,
 						pace_of(rd, dir)));
 	f->group->used_ns -= min(f->group->used_ns, cost);
-	add_vtime(rd, dir, &f->group->dir[dir],
-		  -(s64)(cost * RISO_WEIGHT_DEFAULT / f->group->weight));
+	gd = &f->group->dir[dir];
+	riso_share_refund(&a->share, tenant_of(gd, dir), &gd->share, in_line(gd), cost,
+			  f->group->weight);
 }
 
 /**
@@ -1825,7 +1759,6 @@ void riso_arb_init(struct riso_dev *rd)
 	int dir;
 
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		rd->arb[dir].tree = RB_ROOT_CACHED;
 		rd->arb[dir].ceiling = U64_MAX;
 		INIT_LIST_HEAD(&rd->arb[dir].hold.waiting);
 	}

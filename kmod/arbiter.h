@@ -7,11 +7,11 @@
 
 #include <linux/hrtimer.h>
 #include <linux/list.h>
-#include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 
 #include "../uapi/linux/rdma_isolate_user.h"
+#include "core/share.h"
 #include "pressure.h"
 #include "rule.h"
 
@@ -27,20 +27,6 @@ enum riso_dir {
 	RISO_TX,
 	RISO_RX,
 	RISO_DIRS,
-};
-
-/**
- * struct riso_tenant_dir - a tenant's place in one arbiter
- * @vtime: device time that its groups have used, divided by their weights
- * @vnow: vtime at which the last of its groups was served
- * @tree: its groups with something to post, by vtime
- * @node: in &riso_arb.tree while @tree is not empty
- */
-struct riso_tenant_dir {
-	u64 vtime;
-	u64 vnow;
-	struct rb_root_cached tree;
-	struct rb_node node;
 };
 
 /**
@@ -72,26 +58,24 @@ struct riso_tenant {
 	enum riso_tenant_kind kind;
 	u64 key;
 	u32 groups;
-	struct riso_tenant_dir dir[RISO_DIRS];
+	struct riso_share_tenant dir[RISO_DIRS];
 };
 
 /**
  * struct riso_group_dir - a group's place in one arbiter
- * @vtime: device time that the group has used, divided by its weight
+ * @share: its turns; in line while @flows is not empty or @asks
  * @flows: flows that have something to post, next one first
  * @asks: its process wants a grant
- * @node: in &riso_tenant_dir.tree while @flows is not empty or @asks
  * @slice_ns: when the slice began that @slice_bytes counts
  * @slice_bytes: bytes posted since then, for the rule of sparse groups
  * @turn: bytes that the flow in front has posted in its turn
  * @turn_ops: the same in messages
- * @wait: while it is in the tree
+ * @wait: while it is in line
  */
 struct riso_group_dir {
-	u64 vtime;
+	struct riso_share_group share;
 	struct list_head flows;
 	bool asks;
-	struct rb_node node;
 	u64 slice_ns;
 	u64 slice_bytes;
 	u64 turn;
@@ -178,8 +162,7 @@ struct riso_group_info {
 
 /**
  * struct riso_arb - state of one direction of a device
- * @tree: tenants with something to post, by vtime
- * @vnow: vtime at which the last tenant was served
+ * @share: whose turn it is
  * @next: device clock, the time up to which the device has work (ns)
  * @debt_ns: up to when the clock was moved for what processes posted without grants
  * @load: bytes that may stand in the device, of all flows and processes
@@ -203,8 +186,7 @@ struct riso_group_info {
  * @hold: who waits
  */
 struct riso_arb {
-	struct rb_root_cached tree;
-	u64 vnow;
+	struct riso_share_line share;
 	u64 next;
 	u64 debt_ns;
 	u64 load;

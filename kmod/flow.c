@@ -132,10 +132,8 @@ static struct riso_tenant *get_tenant(struct riso_dev *rd, const struct riso_gro
 	t->key = key;
 	t->groups = 1;
 	spin_lock_irq(&rd->lock);
-	for (dir = 0; dir < RISO_DIRS; dir++) {
-		t->dir[dir].vtime = rd->arb[dir].vnow;
-		t->dir[dir].tree = RB_ROOT_CACHED;
-	}
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		riso_share_begin_tenant(&rd->arb[dir].share, &t->dir[dir]);
 	spin_unlock_irq(&rd->lock);
 	hash_add(rd->tenants, &t->hash, key);
 	return t;
@@ -237,7 +235,7 @@ static struct riso_group *new_group(struct riso_dev *rd,
 	g->tgid = get_pid(tgid);
 	spin_lock_irq(&rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		g->dir[dir].vtime = g->tenant->dir[dir].vnow;
+		riso_share_begin_group(&g->tenant->dir[dir], &g->dir[dir].share);
 	spin_unlock_irq(&rd->lock);
 	hash_add(rd->idents, &g->hash, hash_identity(who));
 	/* The id has its memory. */

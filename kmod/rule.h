@@ -10,6 +10,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "../uapi/linux/rdma_isolate.h"
+#include "core/share.h"
 #include "place.h"
 
 struct netlink_ext_ack;
@@ -19,7 +20,6 @@ enum {
 	/* One byte more than a rule can have: it says whether the name ends there. */
 	RISO_CGROUP_LEN = RDMA_ISOLATE_CGROUP_MAX + 2,
 	RISO_WEIGHT_MIN = 1,
-	RISO_WEIGHT_DEFAULT = 100,
 	RISO_WEIGHT_MAX = 10000,
 	RISO_RULES_MAX = 1024,
 };

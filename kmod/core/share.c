@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Whose turn it is: virtual time, in the manner of start-time fair queueing.
+ *
+ * Owns the virtual times. What a group posts advances its vtime by the device time that it
+ * takes, divided by its weight, and the smallest vtime goes first. So neither large messages
+ * nor many queue pairs earn more (paper, 4.2). Groups belong to tenants, which have a vtime
+ * of the same kind: the first tenant is served, and of its groups the first.
+ *
+ * Who comes back into the line is at most a slice ahead of those that are being served, and
+ * a new one is where they are. A step takes time that grows with the logarithm of how many
+ * are in line.
+ */
+
+#include "share.h"
+
+static struct riso_share_tenant *tenant_of(struct riso_heap_node *node)
+{
+	return (struct riso_share_tenant *)((char *)node -
+					    offsetof(struct riso_share_tenant, node));
+}
+
+static struct riso_share_group *group_of(struct riso_heap_node *node)
+{
+	return (struct riso_share_group *)((char *)node -
+					   offsetof(struct riso_share_group, node));
+}
+
+static void insert(struct riso_share_line *s, struct riso_heap *line,
+		   struct riso_heap_node *node)
+{
+	node->order = s->order++;
+	riso_heap_insert(line, node);
+}
+
+static void limit_credit(struct riso_heap_node *node, __u64 vnow, __u64 slice_ns)
+{
+	if (node->key + slice_ns < vnow)
+		node->key = vnow - slice_ns;
+}
+
+/**
+ * riso_share_begin_tenant - a new tenant has used as much as the others
+ * @s: the turns
+ * @t: the tenant, of zeroes
+ */
+void riso_share_begin_tenant(const struct riso_share_line *s, struct riso_share_tenant *t)
+{
+	t->node.key = s->vnow;
+}
+
+/**
+ * riso_share_begin_group - a group that comes to a tenant has used as much as its others
+ * @t: the tenant
+ * @g: the group, not in line
+ */
+void riso_share_begin_group(const struct riso_share_tenant *t, struct riso_share_group *g)
+{
+	g->node.key = t->vnow;
+}
+
+/**
+ * riso_share_enter - a group stands in line from now on
+ * @s: the turns
+ * @t: its tenant
+ * @g: the group, not in line
+ * @slice_ns: how far it may be ahead of the others, device time
+ */
+void riso_share_enter(struct riso_share_line *s, struct riso_share_tenant *t,
+		      struct riso_share_group *g, __u64 slice_ns)
+{
+	if (!t->line.num) {
+		limit_credit(&t->node, s->vnow, slice_ns);
+		insert(s, &s->line, &t->node);
+	}
+	limit_credit(&g->node, t->vnow, slice_ns);
+	insert(s, &t->line, &g->node);
+}
+
+/**
+ * riso_share_leave - a group does not stand in line any more
+ * @s: the turns
+ * @t: its tenant
+ * @g: the group, in line
+ */
+void riso_share_leave(struct riso_share_line *s, struct riso_share_tenant *t,
+		      struct riso_share_group *g)
+{
+	riso_heap_remove(&t->line, &g->node);
+	if (!t->line.num)
+		riso_heap_remove(&s->line, &t->node);
+}
+
+/**
+ * riso_share_first - whose turn it is
+ * @s: the turns
+ *
+ * Return: the group, or NULL if nobody is in line.
+ */
+struct riso_share_group *riso_share_first(const struct riso_share_line *s)
+{
+	return s->line.root ? group_of(tenant_of(s->line.root)->line.root) : NULL;
+}
+
+/**
+ * riso_share_serve - a group has its turn
+ * @s: the turns
+ * @t: its tenant
+ * @g: the group
+ *
+ * Those who come later begin where it was before it is charged.
+ */
+void riso_share_serve(struct riso_share_line *s, struct riso_share_tenant *t,
+		      const struct riso_share_group *g)
+{
+	if (s->vnow < t->node.key)
+		s->vnow = t->node.key;
+	if (t->vnow < g->node.key)
+		t->vnow = g->node.key;
+}
+
+/* Change the vtime of a node, which goes behind others of the same then. */
+static void move(struct riso_share_line *s, struct riso_heap *line, struct riso_heap_node *node,
+		 bool in_line, __u64 vtime)
+{
+	if (in_line)
+		riso_heap_remove(line, node);
+	node->key = vtime;
+	if (in_line)
+		insert(s, line, node);
+}
+
+/**
+ * riso_share_charge - a group has used device time
+ * @s: the turns
+ * @t: its tenant
+ * @g: the group
+ * @in_line: it stands in line
+ * @ns: device time
+ * @weight: of the group, not 0
+ */
+void riso_share_charge(struct riso_share_line *s, struct riso_share_tenant *t,
+		       struct riso_share_group *g, bool in_line, __u64 ns, __u32 weight)
+{
+	__u64 share = ns * RISO_WEIGHT_DEFAULT / weight;
+
+	move(s, &t->line, &g->node, in_line, g->node.key + share);
+	move(s, &s->line, &t->node, t->line.num, t->node.key + share);
+}
+
+/**
+ * riso_share_refund - a group was charged for what it did not use
+ * @s: the turns
+ * @t: its tenant
+ * @g: the group
+ * @in_line: it stands in line
+ * @ns: device time
+ * @weight: of the group, not 0
+ */
+void riso_share_refund(struct riso_share_line *s, struct riso_share_tenant *t,
+		       struct riso_share_group *g, bool in_line, __u64 ns, __u32 weight)
+{
+	__u64 share = ns * RISO_WEIGHT_DEFAULT / weight;
+
+	move(s, &t->line, &g->node, in_line,
+	     g->node.key - (share < g->node.key ? share : g->node.key));
+	move(s, &s->line, &t->node, t->line.num,
+	     t->node.key - (share < t->node.key ? share : t->node.key));
+}
