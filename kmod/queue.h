@@ -9,7 +9,8 @@
 #include <rdma/ib_verbs.h>
 
 #include "arbiter.h"
-#include "chunk.h"
+#include "core/chunk.h"
+#include "core/cost.h"
 
 struct riso_flow;
 struct riso_rec;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <linux/rdma_isolate_user.h>
-#include "../kmod/chunk.h"
+#include "../kmod/core/cost.h"
 #include "kselftest.h"
 #include "../share.h"
 #include "pages.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "measure.h"
-#include "chunk.h"
+#include "core/cost.h"
 #include "cm.h"
 #include "loop.h"
 #include "percentile.h"

@@ -12,7 +12,7 @@
 #include <linux/types.h>
 #include <linux/rdma_isolate_user.h>
 
-#include "chunk.h"
+#include "core/cost.h"
 
 /**
  * struct shim_budget - what may still be posted in one direction

@@ -32,7 +32,7 @@
 #include <sys/types.h>
 #include <infiniband/verbs.h>
 
-#include "chunk.h"
+#include "core/chunk.h"
 #include "grant.h"
 #include "map.h"
 #include "rdma_isolate.h"

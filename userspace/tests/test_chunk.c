@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cut-and-merge rule of kmod/chunk.h: whatever the elements of a message and
- * the size of the chunks, the chunks are the message, and whatever becomes of
- * them, its owner hears of it once.
+ * The cut-and-merge rule of kmod/core/chunk.h: whatever the elements of a message and the
+ * size of the chunks, the chunks are the message, and whatever becomes of them, its owner
+ * hears of it once. And what a message costs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,8 @@
 
 #include <cmocka.h>
 
-#include "chunk.h"
+#include "core/chunk.h"
+#include "core/cost.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

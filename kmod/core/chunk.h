@@ -3,14 +3,12 @@
  * The cut-and-merge rule: how a message becomes chunks and how the completions
  * of chunks become the one completion that its owner asked for.
  *
- * Pure functions without side effects beyond their arguments: no lock, no
- * allocation, no kernel or verbs type. The kernel module, the verbs shim and the
- * user-space unit tests compile this same file.
+ * The kernel module, the verbs shim and the unit tests compile this same file.
  */
-#ifndef RISO_CHUNK_H
-#define RISO_CHUNK_H
+#ifndef RISO_CORE_CHUNK_H
+#define RISO_CORE_CHUNK_H
 
-#include <linux/types.h>
+#include "types.h"
 
 /**
  * struct riso_sge - a scatter/gather element
@@ -101,42 +99,6 @@ static inline __u32 riso_chunk_cut(const struct riso_sge *in, __u32 num,
 }
 
 /**
- * riso_wire_bytes - what a message costs on the wire
- * @payload: bytes of the message
- * @mtu: path MTU in bytes, not 0
- * @header: bytes around the payload of each packet
- *
- * A message without payload is one packet.
- *
- * Return: bytes.
- */
-static inline __u64 riso_wire_bytes(__u64 payload, __u32 mtu, __u32 header)
-{
-	__u64 packets = payload ? (payload + mtu - 1) / mtu : 1;
-
-	return payload + packets * header;
-}
-
-/* Ethernet, IPv4, UDP, BTH and ICRC of each packet; RETH of each message. */
-enum {
-	RISO_PACKET_HEADER = 14 + 20 + 8 + 12 + 4,
-	RISO_MESSAGE_HEADER = 16,
-};
-
-/**
- * riso_piece_wire - what a chunk, or a message that goes out whole, is counted as
- * @payload: its bytes
- * @mtu: path MTU in bytes, not 0
- *
- * Return: bytes, of which max-rate is how many there can be in a second.
- */
-static inline __u64 riso_piece_wire(__u64 payload, __u32 mtu)
-{
-	return riso_wire_bytes(payload, mtu, RISO_PACKET_HEADER) +
-	       RISO_MESSAGE_HEADER;
-}
-
-/**
  * enum riso_verdict - what becomes of a completion of the provider
  * @RISO_HIDE: the owner must not see it
  * @RISO_DELIVER: the owner sees it, under its own identity
@@ -169,4 +131,4 @@ static inline enum riso_verdict riso_merge(int success, int last, int signaled,
 	return last && signaled ? RISO_DELIVER : RISO_HIDE;
 }
 
-#endif /* RISO_CHUNK_H */
+#endif /* RISO_CORE_CHUNK_H */
