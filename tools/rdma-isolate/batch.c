@@ -10,6 +10,7 @@
 
 #include "batch.h"
 #include "config.h"
+#include "config_item.h"
 #include "error.h"
 
 const char *words_split(char *line, struct words *words)

@@ -5,11 +5,10 @@
  * What is there now and what files want are brought into the same form, the
  * arguments of "dev set" and "rule add". Only what differs is sent to the kernel.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -19,110 +18,13 @@
 #include <linux/rdma_isolate.h>
 
 #include "batch.h"
+#include "cmd.h"
 #include "config.h"
+#include "config_item.h"
 #include "error.h"
-#include "units.h"
 
 /* only root can make it wait */
 #define APPLY_LOCK "/run/rdma-isolate.lock"
-
-enum { WEIGHT_DEFAULT = 100 };
-
-static unsigned int place_of(const struct verb *verb, uint16_t attr)
-{
-	unsigned int i;
-
-	for (i = 0; verb->args[i].attr != attr; i++)
-		;
-	return i;
-}
-
-static struct setting *dev_setting(struct item *item, uint16_t attr)
-{
-	return &item->set[place_of(dev_set_verb, attr)];
-}
-
-static const char *dev_name(const struct item *item)
-{
-	return item->set[place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_NAME)].text;
-}
-
-/* One text for each address, the one that the kernel has. */
-static void copy_peer(char *to, const char *text)
-{
-	unsigned char gid[16] = { [10] = 0xff, [11] = 0xff };
-
-	if (inet_pton(AF_INET, text, gid + 12) == 1 ||
-	    inet_pton(AF_INET6, text, gid) == 1)
-		inet_ntop(AF_INET6, gid, to, CONFIG_TEXT);
-}
-
-static void set_text(struct setting *setting, const struct arg *arg,
-		     const char *text)
-{
-	setting->given = true;
-	if (arg->kind == ARG_PEER)
-		copy_peer(setting->text, text);
-	else
-		snprintf(setting->text, sizeof(setting->text), "%s", text);
-}
-
-static bool is_text(const struct arg *arg)
-{
-	return arg->kind == ARG_DEV || arg->kind == ARG_TEXT ||
-	       arg->kind == ARG_PEER;
-}
-
-static void item_from_call(struct item *item, const struct call *call)
-{
-	unsigned int i;
-
-	for (i = 0; call->args[i].key; i++) {
-		if (!call->values[i].text)
-			continue;
-		if (is_text(&call->args[i])) {
-			set_text(&item->set[i], &call->args[i],
-				 call->values[i].text);
-			continue;
-		}
-		item->set[i].given = true;
-		item->set[i].number = call->values[i].number;
-	}
-}
-
-static void item_from_attrs(struct items *items, struct item *item,
-			    const struct arg *arg, const struct name_set *set,
-			    const struct nlattr * const *attrs)
-{
-	struct setting *to = item->set;
-	const struct nlattr *attr;
-
-	for (; arg->key; arg++, to++) {
-		attr = arg->attr ? attrs[arg->attr] : NULL;
-		if (!attr)
-			continue;
-		if (is_text(arg)) {
-			set_text(to, arg, mnl_attr_get_str(attr));
-			continue;
-		}
-		to->given = true;
-		to->number = nl_get_number(attr, set);
-		if (arg->kind == ARG_WORD && to->number >= arg->words->n)
-			items->unknown = arg->key;
-	}
-}
-
-bool item_same(const struct item *a, const struct item *b)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARGS_MAX; i++)
-		if (a->set[i].given != b->set[i].given ||
-		    a->set[i].number != b->set[i].number ||
-		    strcmp(a->set[i].text, b->set[i].text))
-			return false;
-	return true;
-}
 
 void rule_plan(const struct items *now, const struct items *then,
 	       struct rule_plan *plan)
@@ -141,31 +43,6 @@ void rule_plan(const struct items *now, const struct items *then,
 		plan->keep[i] = true;
 		next = i + 1;
 	}
-}
-
-static struct item *add_item(struct items *items)
-{
-	struct item *more = realloc(items->item,
-				    (items->n + 1) * sizeof(*more));
-
-	if (!more) {
-		error("%s", strerror(ENOMEM));
-		exit(CMD_REFUSED);
-	}
-	items->item = more;
-	more += items->n++;
-	*more = (struct item) { };
-	return more;
-}
-
-static struct item *find_dev(const struct items *devs, const char *name)
-{
-	unsigned int i;
-
-	for (i = 0; i < devs->n; i++)
-		if (!strcmp(dev_name(&devs->item[i]), name))
-			return &devs->item[i];
-	return NULL;
 }
 
 static bool has_item(const struct items *items, unsigned int n,
@@ -196,8 +73,8 @@ void devs_present(const struct items *now, struct items *then, const char *dev)
 	const char *name;
 
 	for (i = 0; i < then->n; i++) {
-		name = dev_name(&then->item[i]);
-		if (find_dev(now, name) && (!dev || !strcmp(dev, name)))
+		name = config_get_dev_name(&then->item[i]);
+		if (config_find_dev(now, name) && (!dev || !strcmp(dev, name)))
 			then->item[n++] = then->item[i];
 	}
 	then->n = n;
@@ -225,9 +102,9 @@ static void read_dev(const struct nlattr * const *attrs,
 	state = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_STATE]);
 	if (state >= sizeof(modes) / sizeof(*modes))
 		return;
-	item = add_item(devs);
-	item_from_attrs(devs, item, dev_set_verb->args, &name_set_dev, attrs);
-	mode = dev_setting(item, RDMA_ISOLATE_A_DEV_MODE);
+	item = config_add_item(devs);
+	config_copy_attrs(devs, item, dev_set_verb->args, &name_set_dev, attrs);
+	mode = config_find_dev_setting(item, RDMA_ISOLATE_A_DEV_MODE);
 	mode->given = true;
 	mode->number = modes[state];
 	item->guessed = attrs[RDMA_ISOLATE_A_DEV_CALIBRATED] &&
@@ -243,9 +120,9 @@ static void read_rule(const struct nlattr * const *attrs,
 	(void)nlh;
 	if (!attrs[RDMA_ISOLATE_A_RULE_ID])
 		return;
-	item = add_item(rules);
+	item = config_add_item(rules);
 	item->id = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_RULE_ID]);
-	item_from_attrs(rules, item, rule_add_verb->args, &name_set_rule, attrs);
+	config_copy_attrs(rules, item, rule_add_verb->args, &name_set_rule, attrs);
 }
 
 int config_read(struct config *config)
@@ -271,90 +148,7 @@ int config_read(struct config *config)
 	return err || unknown ? CMD_REFUSED : CMD_DONE;
 }
 
-static void drop_items(struct config *config)
-{
-	free(config->devs.item);
-	free(config->rules.item);
-	config->devs = (struct items) { };
-	config->rules = (struct items) { };
-}
-
-void config_free(struct config *config)
-{
-	drop_items(config);
-	globfree(&config->files);
-	free(config->left);
-	*config = (struct config) { };
-}
-
 /* --- as commands --- */
-
-static void print_word(FILE *file, const char *word)
-{
-	if (*word && !strpbrk(word, " \t\r\n\"\\#")) {
-		fputs(word, file);
-		return;
-	}
-	fputc('"', file);
-	for (; *word; word++) {
-		if (*word == '"' || *word == '\\' || *word == '\n')
-			fputc('\\', file);
-		fputc(*word == '\n' ? 'n' : *word, file);
-	}
-	fputc('"', file);
-}
-
-static void print_value(FILE *file, const struct arg *arg,
-			const struct setting *setting)
-{
-	char buf[UNITS_LEN];
-
-	if (is_text(arg)) {
-		print_word(file, setting->text);
-		return;
-	}
-	if (arg->automatic && setting->number == RDMA_ISOLATE_AUTO) {
-		fputs("auto", file);
-		return;
-	}
-	if (arg->off && !setting->number) {
-		fputs("off", file);
-		return;
-	}
-	switch (arg->kind) {
-	case ARG_WORD:
-		fputs(arg->words->values[setting->number].name, file);
-		break;
-	case ARG_RATE:
-		fputs(rate_format(setting->number, buf), file);
-		break;
-	case ARG_SIZE:
-		fputs(size_format(setting->number, buf), file);
-		break;
-	case ARG_TIME:
-		fprintf(file, "%" PRIu64 "ns", setting->number);
-		break;
-	default:
-		fprintf(file, "%" PRIu64, setting->number);
-	}
-}
-
-static void print_items(FILE *file, const char *words, const struct arg *args,
-			const struct items *items)
-{
-	unsigned int i, j;
-
-	for (i = 0; i < items->n; i++) {
-		fputs(words, file);
-		for (j = 0; args[j].key; j++) {
-			if (!items->item[i].set[j].given)
-				continue;
-			fprintf(file, " %s ", args[j].key);
-			print_value(file, &args[j], &items->item[i].set[j]);
-		}
-		fputc('\n', file);
-	}
-}
 
 /* A guess is no setting, nor is a SafeUtil that follows it. */
 static void drop_guess(struct item *dev)
@@ -363,8 +157,8 @@ static void drop_guess(struct item *dev)
 
 	if (!dev->guessed)
 		return;
-	max_rate = dev_setting(dev, RDMA_ISOLATE_A_DEV_MAX_RATE);
-	safe_util = dev_setting(dev, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
+	max_rate = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_MAX_RATE);
+	safe_util = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
 	safe_util->given = safe_util->number != max_rate->number;
 	max_rate->given = false;
 }
@@ -379,28 +173,14 @@ int config_dump(FILE *file)
 	if (status == CMD_DONE) {
 		for (i = 0; i < now.devs.n; i++)
 			drop_guess(&now.devs.item[i]);
-		print_items(file, "dev set", dev_set_verb->args, &now.devs);
-		print_items(file, "rule add", rule_add_verb->args, &now.rules);
+		config_print_items(file, "dev set", dev_set_verb->args, &now.devs);
+		config_print_items(file, "rule add", rule_add_verb->args, &now.rules);
 	}
 	config_free(&now);
 	return status;
 }
 
 /* --- what a file wants --- */
-
-/* As the kernel would show it: the weight always, and nothing that is off */
-static void fill_rule(struct item *rule)
-{
-	struct setting *weight, *choose;
-
-	weight = &rule->set[place_of(rule_add_verb, RDMA_ISOLATE_A_RULE_WEIGHT)];
-	if (!weight->given)
-		weight->number = WEIGHT_DEFAULT;
-	weight->given = true;
-	choose = &rule->set[place_of(rule_add_verb, RDMA_ISOLATE_A_RULE_CHOOSE)];
-	if (choose->given && choose->number == RISO_SWITCH_OFF)
-		*choose = (struct setting){ };
-}
 
 static int add_command(struct config *config, const struct command *cmd,
 		       const char *file, unsigned int line)
@@ -415,15 +195,15 @@ static int add_command(struct config *config, const struct command *cmd,
 		if (!cmd->call.args[i].attr && cmd->call.values[i].text)
 			return usage_error("%s may not stand here",
 					   cmd->call.args[i].key);
-	item_from_call(&wanted, &cmd->call);
+	config_copy_call(&wanted, &cmd->call);
 	if (cmd->verb == rule_add_verb) {
-		fill_rule(&wanted);
-		*add_item(&config->rules) = wanted;
+		config_fill_rule(&wanted);
+		*config_add_item(&config->rules) = wanted;
 		return CMD_DONE;
 	}
-	item = find_dev(&config->devs, dev_name(&wanted));
+	item = config_find_dev(&config->devs, config_get_dev_name(&wanted));
 	if (!item) {
-		*add_item(&config->devs) = wanted;
+		*config_add_item(&config->devs) = wanted;
 		return CMD_DONE;
 	}
 	item->file = file;
@@ -462,14 +242,14 @@ static const char *check_devs(const struct items *devs)
 	struct setting *max_rate, *safe_util;
 
 	for (; dev < devs->item + devs->n; dev++) {
-		max_rate = dev_setting(dev, RDMA_ISOLATE_A_DEV_MAX_RATE);
-		safe_util = dev_setting(dev, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
+		max_rate = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_MAX_RATE);
+		safe_util = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
 		if (!max_rate->given || !safe_util->given ||
 		    safe_util->number <= max_rate->number)
 			continue;
 		error_from(dev->file, dev->line);
 		usage_error("safe-util of %s may not be above its max-rate",
-			    dev_name(dev));
+			    config_get_dev_name(dev));
 		error_from(NULL, 0);
 		return dev->file;
 	}
@@ -523,7 +303,7 @@ static const char *read_taken(struct config *config, int *status)
 	const char *wrong;
 	size_t i;
 
-	drop_items(config);
+	config_drop_items(config);
 	for (i = 0; i < config->files.gl_pathc; i++) {
 		if (config->left[i] != CONFIG_TAKEN)
 			continue;
@@ -573,7 +353,7 @@ static int check_with(const char *dir, const char *instead, const struct command
 	}
 	leave_out(&config, instead, CONFIG_WRONG);
 	read_files(&config);
-	drop_items(&config);
+	config_drop_items(&config);
 	name = config.files.gl_pathv;
 	end = name + config.files.gl_pathc;
 	for (; name < end; name++) {
@@ -603,7 +383,7 @@ static int send_item(struct nl *nl, uint8_t cmd, const struct name_set *set,
 	for (; arg->key; arg++, setting++) {
 		if (!arg->attr || !setting->given)
 			continue;
-		if (is_text(arg))
+		if (config_is_text(arg))
 			mnl_attr_put_strz(nlh, arg->attr, setting->text);
 		else
 			nl_put_number(nlh, set, arg->attr, setting->number);
@@ -618,9 +398,9 @@ static int send_item(struct nl *nl, uint8_t cmd, const struct name_set *set,
 static bool dev_changes(const struct item *now, const struct item *then,
 			struct item *change)
 {
-	unsigned int rate = place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_MAX_RATE);
-	unsigned int util = place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
-	unsigned int name = place_of(dev_set_verb, RDMA_ISOLATE_A_DEV_NAME);
+	unsigned int rate = config_find_place(dev_set_verb, RDMA_ISOLATE_A_DEV_MAX_RATE);
+	unsigned int util = config_find_place(dev_set_verb, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
+	unsigned int name = config_find_place(dev_set_verb, RDMA_ISOLATE_A_DEV_NAME);
 	bool any = false;
 	unsigned int i;
 
@@ -648,7 +428,7 @@ static int apply_devs(struct nl *nl, const struct config *now,
 	unsigned int i;
 
 	for (i = 0; i < then->devs.n; i++, dev++) {
-		is = find_dev(&now->devs, dev_name(dev));
+		is = config_find_dev(&now->devs, config_get_dev_name(dev));
 		/* one that was there before and has gone */
 		if (!is && !dev->file)
 			continue;
@@ -883,7 +663,8 @@ int config_count_open(struct config *then)
 	devs_present(&now.devs, &then->devs, NULL);
 	n = then->rules.n;
 	for (i = 0; i < then->devs.n; i++)
-		n += dev_changes(find_dev(&now.devs, dev_name(&then->devs.item[i])),
+		n += dev_changes(config_find_dev(&now.devs,
+						 config_get_dev_name(&then->devs.item[i])),
 				 &then->devs.item[i], &change);
 	config_free(&now);
 	return n;
@@ -896,8 +677,8 @@ uint32_t config_find_rule(const struct call *add)
 	uint32_t id = 0;
 	unsigned int i;
 
-	item_from_call(&wanted, add);
-	fill_rule(&wanted);
+	config_copy_call(&wanted, add);
+	config_fill_rule(&wanted);
 	if (config_read(&now) == CMD_DONE)
 		for (i = 0; i < now.rules.n && !id; i++)
 			if (item_same(&now.rules.item[i], &wanted))
@@ -917,8 +698,8 @@ static bool write_dev(const char *name, const struct command *cmd)
 
 	if (!file)
 		return false;
-	item_from_call(&dev, &cmd->call);
-	print_items(file, "dev set", dev_set_verb->args, &devs);
+	config_copy_call(&dev, &cmd->call);
+	config_print_items(file, "dev set", dev_set_verb->args, &devs);
 	good = !ferror(file);
 	return !fclose(file) && good;
 }

@@ -17,6 +17,7 @@
 
 #include "batch.h"
 #include "config.h"
+#include "config_item.h"
 #include "units.h"
 
 /* The words of a line, each in brackets, or what is wrong with it */
