@@ -11,6 +11,7 @@
 #include "batch.h"
 #include "config.h"
 #include "config_item.h"
+#include "config_read.h"
 #include "error.h"
 
 const char *words_split(char *line, struct words *words)

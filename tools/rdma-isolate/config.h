@@ -7,18 +7,9 @@
 #define RDMA_ISOLATE_CONFIG_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "cmd.h"
 #include "config_item.h"
-
-/* Each returns CMD_DONE, or another status after telling what is wrong. */
-int config_read(struct config *config);
-int config_dump(FILE *file);
-
-/* The id of the rule that says what "rule add" would, 0 if there is none */
-uint32_t config_find_rule(const struct call *add);
 
 /* where the settings are that come at boot */
 #define CONFIG_DIR "/etc/rdma-isolate.d"

@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "config.h"
 #include "config_item.h"
+#include "config_read.h"
 #include "run.h"
 #include "unload.h"
 

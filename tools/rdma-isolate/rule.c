@@ -8,7 +8,7 @@
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
-#include "config.h"
+#include "config_read.h"
 #include "error.h"
 
 const struct field rule_fields[] = {
