@@ -20,6 +20,7 @@
 #include "calibrate.h"
 #include "cmd.h"
 #include "config.h"
+#include "config_file.h"
 #include "error.h"
 #include "run.h"
 #include "units.h"

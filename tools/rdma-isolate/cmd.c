@@ -13,7 +13,7 @@
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
-#include "config.h"
+#include "config_file.h"
 #include "error.h"
 #include "units.h"
 

@@ -17,9 +17,9 @@
 
 #include <linux/rdma_isolate.h>
 
-#include "batch.h"
 #include "cmd.h"
 #include "config.h"
+#include "config_file.h"
 #include "config_item.h"
 #include "config_read.h"
 #include "error.h"
@@ -79,198 +79,6 @@ void devs_present(const struct items *now, struct items *then, const char *dev)
 			then->item[n++] = then->item[i];
 	}
 	then->n = n;
-}
-
-/* --- what a file wants --- */
-
-static int add_command(struct config *config, const struct command *cmd,
-		       const char *file, unsigned int line)
-{
-	struct item wanted = { .file = file, .line = line };
-	struct item *item;
-	unsigned int i;
-
-	if (cmd->verb != dev_set_verb && cmd->verb != rule_add_verb)
-		return usage_error("only dev set and rule add may stand here");
-	for (i = 0; cmd->call.args[i].key; i++)
-		if (!cmd->call.args[i].attr && cmd->call.values[i].text)
-			return usage_error("%s may not stand here",
-					   cmd->call.args[i].key);
-	config_copy_call(&wanted, &cmd->call);
-	if (cmd->verb == rule_add_verb) {
-		config_fill_rule(&wanted);
-		*config_add_item(&config->rules) = wanted;
-		return CMD_DONE;
-	}
-	item = config_find_dev(&config->devs, config_get_dev_name(&wanted));
-	if (!item) {
-		*config_add_item(&config->devs) = wanted;
-		return CMD_DONE;
-	}
-	item->file = file;
-	item->line = line;
-	for (i = 0; i < ARGS_MAX; i++)
-		if (wanted.set[i].given)
-			item->set[i] = wanted.set[i];
-	return CMD_DONE;
-}
-
-/* Add what a file wants */
-static int read_file(const char *name, struct config *config)
-{
-	struct batch batch;
-	unsigned int i;
-	int status;
-
-	status = batch_read(name, &batch);
-	for (i = 0; status == CMD_DONE && i < batch.n; i++) {
-		error_from(name, batch.lines[i].number);
-		status = add_command(config, &batch.lines[i].cmd, name,
-				     batch.lines[i].number);
-	}
-	error_from(NULL, 0);
-	batch_free(&batch);
-	return status;
-}
-
-/*
- * What can only be seen when all lines about a device are known: the file that has the
- * last line about one that is wrong, or NULL
- */
-static const char *check_devs(const struct items *devs)
-{
-	struct item *dev = devs->item;
-	struct setting *max_rate, *safe_util;
-
-	for (; dev < devs->item + devs->n; dev++) {
-		max_rate = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_MAX_RATE);
-		safe_util = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
-		if (!max_rate->given || !safe_util->given ||
-		    safe_util->number <= max_rate->number)
-			continue;
-		error_from(dev->file, dev->line);
-		usage_error("safe-util of %s may not be above its max-rate",
-			    config_get_dev_name(dev));
-		error_from(NULL, 0);
-		return dev->file;
-	}
-	return NULL;
-}
-
-static int dir_error(const char *dir, int err)
-{
-	if (err == ENOENT)
-		return 0;
-	error("%s: %s", dir, strerror(err));
-	return err;
-}
-
-/* The names of the files; nothing is read yet. */
-static int find_files(const char *dir, struct config *config)
-{
-	char names[PATH_MAX];
-
-	*config = (struct config) { };
-	snprintf(names, sizeof(names), "%s/*.conf", dir);
-	switch (glob(names, 0, dir_error, &config->files)) {
-	case 0:
-	case GLOB_NOMATCH:
-		break;
-	case GLOB_NOSPACE:
-		error("%s", strerror(ENOMEM));
-		return CMD_REFUSED;
-	default:
-		return CMD_REFUSED;
-	}
-	config->left = calloc(config->files.gl_pathc + 1, sizeof(*config->left));
-	if (config->left)
-		return CMD_DONE;
-	error("%s", strerror(ENOMEM));
-	return CMD_REFUSED;
-}
-
-static void leave_out(struct config *config, const char *file, enum config_left why)
-{
-	size_t i;
-
-	for (i = 0; i < config->files.gl_pathc; i++)
-		if (!strcmp(config->files.gl_pathv[i], file))
-			config->left[i] = why;
-}
-
-/* Read those files that are not left out; the first that is wrong, or NULL */
-static const char *read_taken(struct config *config, int *status)
-{
-	const char *wrong;
-	size_t i;
-
-	config_drop_items(config);
-	for (i = 0; i < config->files.gl_pathc; i++) {
-		if (config->left[i] != CONFIG_TAKEN)
-			continue;
-		*status = read_file(config->files.gl_pathv[i], config);
-		if (*status != CMD_DONE)
-			return config->files.gl_pathv[i];
-	}
-	wrong = check_devs(&config->devs);
-	*status = wrong ? CMD_USAGE : CMD_DONE;
-	return wrong;
-}
-
-/* Read all that can be taken; the status of the first that cannot */
-static int read_files(struct config *config)
-{
-	int status, first = CMD_DONE;
-	const char *wrong;
-
-	while ((wrong = read_taken(config, &status))) {
-		leave_out(config, wrong, CONFIG_WRONG);
-		if (first == CMD_DONE)
-			first = status;
-	}
-	return first;
-}
-
-int config_read_dir(const char *dir, struct config *config)
-{
-	int status = find_files(dir, config);
-
-	return status == CMD_DONE ? read_files(config) : status;
-}
-
-/*
- * Is the command, in place of what the file of this name has, at odds with other files?
- * Those that are wrong by themselves have been told of, and are left out.
- */
-static int check_with(const char *dir, const char *instead, const struct command *cmd)
-{
-	int added = CMD_DONE;
-	struct config config;
-	char **name, **end;
-
-	if (find_files(dir, &config) != CMD_DONE) {
-		config_free(&config);
-		return CMD_REFUSED;
-	}
-	leave_out(&config, instead, CONFIG_WRONG);
-	read_files(&config);
-	config_drop_items(&config);
-	name = config.files.gl_pathv;
-	end = name + config.files.gl_pathc;
-	for (; name < end; name++) {
-		if (cmd && strcmp(*name, instead) >= 0) {
-			added = add_command(&config, cmd, instead, 1);
-			cmd = NULL;
-		}
-		if (config.left[name - config.files.gl_pathv] == CONFIG_TAKEN)
-			read_file(*name, &config);
-	}
-	if (cmd)
-		added = add_command(&config, cmd, instead, 1);
-	if (added == CMD_DONE && check_devs(&config.devs))
-		added = CMD_USAGE;
-	config_free(&config);
-	return added;
 }
 
 /* --- to make them the same --- */
@@ -459,8 +267,8 @@ int config_sync(const char *file)
 	const char *refused;
 	int status, locked;
 
-	status = read_file(file, &then);
-	if (status == CMD_DONE && check_devs(&then.devs))
+	status = config_read_file(file, &then);
+	if (status == CMD_DONE && config_check_devs(&then.devs))
 		status = CMD_USAGE;
 	if (status == CMD_DONE) {
 		/* One with the capability alone cannot have it. */
@@ -505,7 +313,7 @@ static int apply_again(struct config *then, const char *dev, const char *last)
 		if (then->left[i] != CONFIG_REFUSED || then->files.gl_pathv[i] == last)
 			continue;
 		then->left[i] = CONFIG_TAKEN;
-		read_files(then);
+		config_read_files(then);
 		if (apply_additions(then, dev, &refused) == CMD_DONE)
 			continue;
 		then->left[i] = CONFIG_REFUSED;
@@ -523,8 +331,8 @@ static int apply_files(struct config *then, const char *dev)
 
 	while ((status = apply_additions(then, dev, &refused)) != CMD_DONE && refused) {
 		last = refused;
-		leave_out(then, last, CONFIG_REFUSED);
-		read_files(then);
+		config_leave_out(then, last, CONFIG_REFUSED);
+		config_read_files(then);
 	}
 	if (status == CMD_DONE && last)
 		status = apply_again(then, dev, last);
@@ -596,7 +404,7 @@ int config_keep(const char *dir, const char *name, struct command *cmd)
 
 	snprintf(file, sizeof(file), "%s/%s-%s.conf", dir, name, dev);
 	snprintf(fresh, sizeof(fresh), "%s/.%s-%s.conf", dir, name, dev);
-	status = check_with(dir, file, cmd);
+	status = config_check_command(dir, file, cmd);
 	if (status != CMD_DONE)
 		return status;
 	if ((mkdir(dir, 0755) && errno != EEXIST) || !write_dev(fresh, cmd)) {

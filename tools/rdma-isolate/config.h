@@ -11,19 +11,6 @@
 #include "cmd.h"
 #include "config_item.h"
 
-/* where the settings are that come at boot */
-#define CONFIG_DIR "/etc/rdma-isolate.d"
-
-/**
- * config_read_dir - read what all files of a directory want
- * @dir: the directory, which need not be there
- * @config: gets what those files want that have nothing wrong in them
- *
- * Return: CMD_DONE, or the status of the first file that is left out, after telling what
- * is wrong with each.
- */
-int config_read_dir(const char *dir, struct config *config);
-
 /**
  * struct rule_plan - how to make the rules others
  * @keep: for each that is there now: it is not to be deleted

@@ -10,6 +10,7 @@
 #include "batch.h"
 #include "cmd.h"
 #include "config.h"
+#include "config_file.h"
 #include "config_item.h"
 #include "config_read.h"
 #include "run.h"

@@ -17,6 +17,7 @@
 
 #include "batch.h"
 #include "config.h"
+#include "config_file.h"
 #include "config_item.h"
 #include "units.h"
 
