@@ -7,17 +7,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linux/rdma_isolate.h>
 
-#include "cmd.h"
 #include "config.h"
 #include "config_file.h"
 #include "config_item.h"
@@ -377,46 +373,4 @@ int config_count_open(struct config *then)
 				 &then->devs.item[i], &change);
 	config_free(&now);
 	return n;
-}
-
-/* --- to keep a setting --- */
-
-static bool write_dev(const char *name, const struct command *cmd)
-{
-	struct item dev = { };
-	const struct items devs = { .n = 1, .item = &dev };
-	FILE *file = fopen(name, "we");
-	bool good;
-
-	if (!file)
-		return false;
-	config_copy_call(&dev, &cmd->call);
-	config_print_items(file, "dev set", dev_set_verb->args, &devs);
-	good = !ferror(file);
-	return !fclose(file) && good;
-}
-
-int config_keep(const char *dir, const char *name, struct command *cmd)
-{
-	char file[PATH_MAX], fresh[PATH_MAX];
-	const char *dev = call_value(&cmd->call, "dev")->text;
-	int status;
-
-	snprintf(file, sizeof(file), "%s/%s-%s.conf", dir, name, dev);
-	snprintf(fresh, sizeof(fresh), "%s/.%s-%s.conf", dir, name, dev);
-	status = config_check_command(dir, file, cmd);
-	if (status != CMD_DONE)
-		return status;
-	if ((mkdir(dir, 0755) && errno != EEXIST) || !write_dev(fresh, cmd)) {
-		error("%s: %s", fresh, strerror(errno));
-		return CMD_REFUSED;
-	}
-	status = cmd->verb->run(&cmd->call);
-	if (status == CMD_DONE && rename(fresh, file)) {
-		error("%s: %s", file, strerror(errno));
-		status = CMD_REFUSED;
-	}
-	if (status != CMD_DONE)
-		unlink(fresh);
-	return status;
 }
