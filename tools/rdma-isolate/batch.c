@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "batch.h"
-#include "config.h"
+#include "config_apply.h"
 #include "config_item.h"
 #include "config_read.h"
 #include "error.h"

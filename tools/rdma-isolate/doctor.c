@@ -16,7 +16,7 @@
 #include <linux/rdma_isolate.h>
 
 #include "cmd.h"
-#include "config.h"
+#include "config_apply.h"
 #include "config_file.h"
 #include "config_item.h"
 #include "doctor.h"

@@ -9,7 +9,7 @@
 
 #include "batch.h"
 #include "cmd.h"
-#include "config.h"
+#include "config_apply.h"
 #include "config_file.h"
 #include "config_item.h"
 #include "config_read.h"

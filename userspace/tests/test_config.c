@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "batch.h"
-#include "config.h"
+#include "config_apply.h"
 #include "config_file.h"
 #include "config_item.h"
 #include "units.h"

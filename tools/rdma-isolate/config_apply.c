@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All settings and rules at once.
+ * Makes the settings and rules of the module those that files want.
  *
- * What is there now and what files want are brought into the same form, the
- * arguments of "dev set" and "rule add". Only what differs is sent to the kernel.
+ * This file plans what differs and sends only that to the kernel. When the kernel refuses,
+ * it restores what was there before. It owns the lock that keeps two processes from
+ * applying files at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 
 #include <linux/rdma_isolate.h>
 
-#include "config.h"
+#include "config_apply.h"
 #include "config_file.h"
 #include "config_item.h"
 #include "config_read.h"
@@ -76,8 +77,6 @@ void devs_present(const struct items *now, struct items *then, const char *dev)
 	}
 	then->n = n;
 }
-
-/* --- to make them the same --- */
 
 static int send_item(struct nl *nl, uint8_t cmd, const struct name_set *set,
 		     const struct arg *arg, const struct item *item)

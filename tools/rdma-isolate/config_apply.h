@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All settings and rules at once: to show them as commands, to make them those of a
- * file, or what they were before, and to add those of a directory.
+ * Applies what files want, and restores what was there before.
  */
-#ifndef RDMA_ISOLATE_CONFIG_H
-#define RDMA_ISOLATE_CONFIG_H
+#ifndef RDMA_ISOLATE_CONFIG_APPLY_H
+#define RDMA_ISOLATE_CONFIG_APPLY_H
 
 #include <stdbool.h>
 
@@ -63,4 +62,4 @@ int config_count_open(struct config *then);
 /* Make all settings and rules again what they were before */
 void config_restore(const struct config *before);
 
-#endif /* RDMA_ISOLATE_CONFIG_H */
+#endif /* RDMA_ISOLATE_CONFIG_APPLY_H */
