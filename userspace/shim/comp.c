@@ -2,30 +2,26 @@
 /*
  * Completions: those of pieces become the one that the program asked for.
  *
- * Owns the tags that posted work requests carry in place of the program's wr_id, the
- * soft ring of each CQ, and the reaper.
- *
- * A tag is the address of a slot. The pages of the slots are in a map, so any wr_id
- * can be looked up without following it. The completions of a send queue come in
- * order, so one retires all slots up to its own. Tags outlive their queue pair: some
- * providers leave the completions of a destroyed one in the CQ. Its slots wait among
- * the zombies of the CQ until that has once been polled empty.
+ * Owns the soft ring of each CQ, and the reaper.
  *
  * The reaper polls when the program does not, while something is held. What belongs to
  * the program goes to the soft ring, the first thing that its next poll finds. Some
  * programs arm a CQ and sleep without another poll, as the provider raises an event at
- * once if it holds something that the program has not polled. It does not know of the
- * soft ring. So when a CQ is armed with something there, the next piece that is posted
- * has a completion, which raises an event. If nothing is held, the last piece had one
- * that nobody has polled, or that is still to come.
+ * once if it holds something that the program has not polled. The provider does not know
+ * of the soft ring. So when a CQ is armed with something there, the next piece that is
+ * posted has a completion, which raises an event. If nothing is held, the last piece had
+ * one that nobody has polled, or that is still to come.
  *
  * A CQ that is armed for solicited completions only gets no event of ours. There the
- * reaper takes one completion of the program while it is armed, for which there was an
- * event, and none while it is not, unless the program has not polled for long.
+ * reaper takes one completion of the program while the CQ is armed, for which there was an
+ * event. It takes none while the CQ is not armed, unless the program has not polled for
+ * long.
  *
- * Everything here runs under shim_member.lock, in any thread, and does not allocate
- * but for shim_comp_grow(), on the way of ibv_create_qp() and ibv_resize_cq(). A CQ that
- * is not active is polled and armed without the lock.
+ * Locks: everything here runs under shim_member.lock, in threads of the program and in the
+ * helper. It allocates no memory, except shim_comp_grow(), which ibv_create_qp() and
+ * ibv_resize_cq() call under shim_size_lock. shim_comp_poll(), shim_comp_join(),
+ * shim_comp_grow() and shim_comp_attach() take shim_member.lock themselves. A CQ that is
+ * not active is polled and armed without the lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,95 +32,6 @@
 /* A program that has not polled for so many rounds of the helper waits otherwise. */
 enum { UNSEEN = 100 };
 
-struct shim_map shim_tags = SHIM_MAP_INIT;
-
-static struct shim_slots *find_tag(uint64_t wr_id)
-{
-	struct shim_slots *s;
-
-	if (wr_id != (uintptr_t)wr_id || wr_id % sizeof(struct shim_slot))
-		return NULL;
-	s = shim_map_find(&shim_tags, (void *)(uintptr_t)(wr_id & ~4095ULL));
-	if (!s || (wr_id - (uintptr_t)s->slot) / sizeof(struct shim_slot) >= s->num)
-		return NULL;
-	return s;
-}
-
-/* Known to be complete. */
-static void retire(struct shim_qp *f, struct shim_slot *slot)
-{
-	struct shim_member *m = f->ctx->m;
-	struct shim_sq *sq = &f->sq;
-	uint64_t out = sq->slot - f->slots->tail;
-
-	m->retired = true;
-	m->book[slot->dir].done += slot->cost;
-	sq->cost -= slot->cost;
-	if (slot->flags & SHIM_SLOT_CHUNK)
-		sq->chunks--;
-	if (slot->flags & SHIM_SLOT_FETCH)
-		sq->fetches--;
-	if (slot->flags & SHIM_SLOT_EXTRA)
-		f->cq->used.extra--;
-	if (out < sq->parts)
-		shim_qp_set_parts(f, out, sq->silent);
-	if (!(slot->flags & SHIM_SLOT_SIGNALED))
-		return;
-	sq->signaled--;
-	if (!shim_slot_hidden(slot))
-		return;
-	sq->hidden--;
-	f->cq->used.hidden--;
-	__atomic_store_n(&m->hidden, m->hidden - 1, __ATOMIC_RELAXED);
-}
-
-static void count_tag(struct shim_qp *f, bool tagged)
-{
-	if (f->tagged == tagged)
-		return;
-	f->tagged = tagged;
-	f->cq->tagged += tagged ? 1 : -1;
-	__atomic_add_fetch(&f->ctx->tagged, tagged ? 1 : -1, __ATOMIC_RELAXED);
-}
-
-/* The piece that had the program's entry for its message leaves it to the next one. */
-static void pass_entry(struct shim_qp *f, const struct shim_slot *slot)
-{
-	struct shim_slots *s = f->slots;
-	struct shim_slot *next = &s->slot[s->tail % s->num];
-
-	if ((slot->flags & SHIM_SLOT_EXTRA) || s->tail == f->sq.slot ||
-	    next->seq != slot->seq)
-		return;
-	next->flags &= ~SHIM_SLOT_EXTRA;
-	f->cq->used.extra--;
-}
-
-/* Retire all up to @slot; if that has failed the program is told, and has its entry again. */
-static void retire_to(struct shim_slots *s, struct shim_slot *slot, bool failed)
-{
-	struct shim_slot *oldest;
-
-	do {
-		oldest = &s->slot[s->tail++ % s->num];
-		oldest->flags &= ~SHIM_SLOT_POSTED;
-		if (!s->flow)
-			continue;
-		retire(s->flow, oldest);
-		if (oldest != slot || !failed)
-			pass_entry(s->flow, oldest);
-	} while (oldest != slot);
-	if (!s->flow || s->tail != s->flow->sq.slot)
-		return;
-	s->flow->sq.silent = 0;
-	s->flow->sq.quiet = 0;
-	/* The CQ stays active until this completion is with the program. */
-	if (shim_queue_passes(s->flow))
-		__atomic_store_n(&s->flow->pass, true, __ATOMIC_RELEASE);
-	if (s->flow->pass && !s->flow->joins)
-		count_tag(s->flow, false);
-}
-
 /**
  * shim_comp_translate - from a completion of the provider to one of the program
  * @e: the completion, whose wr_id and status are the provider's
@@ -133,7 +40,7 @@ static void retire_to(struct shim_slots *s, struct shim_slot *slot, bool failed)
  */
 bool shim_comp_translate(struct shim_soft *e)
 {
-	struct shim_slots *s = find_tag(e->wc.wr_id);
+	struct shim_slots *s = shim_find_tag(e->wc.wr_id);
 	bool success = e->wc.status == IBV_WC_SUCCESS;
 	struct shim_slot *slot;
 	enum riso_verdict verdict;
@@ -145,7 +52,7 @@ bool shim_comp_translate(struct shim_soft *e)
 	slot = (struct shim_slot *)(uintptr_t)e->wc.wr_id;
 	if (!(slot->flags & SHIM_SLOT_POSTED))
 		return false;
-	retire_to(s, slot, !success);
+	shim_retire_slots(s, slot, !success);
 	if (s->cut_off)
 		return false;
 	/* What failed in the place of later ones, push_failed(), may come before it. */
@@ -203,7 +110,7 @@ void shim_comp_update(struct shim_cq *c)
  */
 void shim_comp_tag(struct shim_qp *f, bool tagged)
 {
-	count_tag(f, tagged);
+	shim_count_tag(f, tagged);
 	shim_comp_update(f->cq);
 }
 
@@ -226,22 +133,6 @@ void shim_comp_join(struct shim_qp *f)
 	shim_unlock(&m->lock);
 	if (!was_active)
 		shim_pollers_wait();
-}
-
-/**
- * shim_comp_bury - the CQ was polled empty, no tag of a zombie is left
- * @c: the CQ
- */
-void shim_comp_bury(struct shim_cq *c)
-{
-	struct shim_slots *s;
-
-	while ((s = LIST_FIRST(&c->zombies))) {
-		LIST_REMOVE(s, zombie);
-		c->used.hidden -= s->used.hidden;
-		c->used.extra -= s->used.extra;
-		shim_slots_free(s);
-	}
 }
 
 /**
@@ -639,29 +530,4 @@ void shim_comp_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
 	}
 	c->soft_tail = to;
 	shim_comp_update(c);
-}
-
-/**
- * shim_comp_abandon - what these slots posted is gone, but may still complete
- * @c: the CQ
- * @s: the slots
- */
-void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s)
-{
-	struct shim_used used = c->used;
-	struct shim_qp *f = s->flow;
-	uint64_t pos;
-
-	if (s->tail == f->sq.slot) {
-		shim_slots_free(s);
-		return;
-	}
-	for (pos = s->tail; pos != f->sq.slot; pos++)
-		retire(f, &s->slot[pos % s->num]);
-	s->used.hidden = used.hidden - c->used.hidden;
-	s->used.extra = used.extra - c->used.extra;
-	/* They stay in the CQ until that is polled. */
-	c->used = used;
-	s->flow = NULL;
-	LIST_INSERT_HEAD(&c->zombies, s, zombie);
 }

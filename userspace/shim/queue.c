@@ -37,13 +37,11 @@ enum {
 	MAX_SILENT = 16,
 	/* Cost bytes without one: the kernel waits to hear of what is done. */
 	MAX_QUIET = 64 * 1024,
-	PAGE = 4096,
 	DEFAULT_MTU = 1024,
 	MAX_MESSAGE = 1U << 31,
 };
 
 _Static_assert(sizeof(struct riso_sge) == sizeof(struct ibv_sge), "same layout");
-_Static_assert(PAGE % sizeof(struct shim_slot) == 0, "a slot has one page");
 
 static struct shim_rec *rec_at(const struct shim_qp *f, uint64_t pos)
 {
@@ -53,62 +51,6 @@ static struct shim_rec *rec_at(const struct shim_qp *f, uint64_t pos)
 static uint64_t used_slots(const struct shim_qp *f)
 {
 	return f->sq.slot - f->slots->tail;
-}
-
-/**
- * shim_slots_alloc - get slots
- * @f: whose
- * @num: how many
- *
- * Return: the slots, in the map of tags; or NULL.
- */
-struct shim_slots *shim_slots_alloc(struct shim_qp *f, uint32_t num)
-{
-	size_t size = ((size_t)num * sizeof(struct shim_slot) + PAGE - 1) /
-		      PAGE * PAGE;
-	struct shim_slots *s;
-	size_t off;
-
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->slot = aligned_alloc(PAGE, size);
-	if (!s->slot)
-		goto free_slots;
-	memset(s->slot, 0, size);
-	for (off = 0; off < size; off += PAGE)
-		if (shim_map_add(&shim_tags, (char *)s->slot + off, s))
-			goto free_pages;
-	s->flow = f;
-	s->num = num;
-	s->err_seq = UINT64_MAX;
-	s->failed_seq = UINT64_MAX;
-	return s;
-
-free_pages:
-	while (off) {
-		off -= PAGE;
-		shim_map_del(&shim_tags, (char *)s->slot + off);
-	}
-	free(s->slot);
-free_slots:
-	free(s);
-	return NULL;
-}
-
-/**
- * shim_slots_free - give slots back
- * @s: slots that no completion refers to
- */
-void shim_slots_free(struct shim_slots *s)
-{
-	size_t size = (size_t)s->num * sizeof(struct shim_slot);
-	size_t off;
-
-	for (off = 0; off < size; off += PAGE)
-		shim_map_del(&shim_tags, (char *)s->slot + off);
-	free(s->slot);
-	free(s);
 }
 
 /**

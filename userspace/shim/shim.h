@@ -536,75 +536,80 @@ extern struct shim_map shim_ctxs, shim_qps, shim_cqs;
 extern pthread_mutex_t shim_class_lock;
 extern pthread_mutex_t shim_size_lock;
 
-struct ibv_context *shim_open_device(struct ibv_device *device);
-struct ibv_context *shim_import_device(int cmd_fd);
-int shim_close_device(struct ibv_context *context);
-struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
-int shim_destroy_qp(struct ibv_qp *qp);
-int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-int shim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		  struct ibv_qp_init_attr *init_attr);
 struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 			      void *cq_context,
 			      struct ibv_comp_channel *channel,
 			      int comp_vector);
 int shim_resize_cq(struct ibv_cq *cq, int cqe);
+int shim_destroy_cq(struct ibv_cq *cq);
 int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 		      void **cq_context);
-int shim_destroy_cq(struct ibv_cq *cq);
-int shim_set_class(struct ibv_qp *qp, uint32_t class_id);
-int shim_over_target(struct ibv_qp *qp);
 void shim_qp_ask(struct shim_qp *f);
 void shim_qps_refresh(struct shim_member *m);
-void shim_qps_forked(void);
 void shim_qps_no_thread(struct shim_member *m);
+int shim_set_class(struct ibv_qp *qp, uint32_t class_id);
+int shim_over_target(struct ibv_qp *qp);
+struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+int shim_destroy_qp(struct ibv_qp *qp);
+int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int shim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		  struct ibv_qp_init_attr *init_attr);
+struct ibv_context *shim_open_device(struct ibv_device *device);
+struct ibv_context *shim_import_device(int cmd_fd);
+int shim_close_device(struct ibv_context *context);
 void shim_maps_lock(void);
 void shim_maps_unlock(void);
+void shim_qps_forked(void);
 
 /* queue.c: records, and posting them. */
 int shim_queue_alloc(struct shim_qp *f, uint32_t sq_entries);
 void shim_queue_free(struct shim_qp *f);
-struct shim_slots *shim_slots_alloc(struct shim_qp *f, uint32_t num);
-void shim_slots_free(struct shim_slots *s);
 void shim_queue_rewind(struct shim_qp *f);
 struct shim_rec *shim_queue_stage(struct shim_qp *f, uint32_t n);
-int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
-		    const struct ibv_send_wr *wr);
 void shim_queue_inline(struct shim_rec *rec);
 int shim_queue_inline_add(const struct shim_qp *f, struct shim_rec *rec,
 			  const void *data, size_t len);
-int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole);
-void shim_queue_drop(struct shim_qp *f);
+int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
+		    const struct ibv_send_wr *wr);
 bool shim_queue_passes(const struct shim_qp *f);
 void shim_queue_pass(struct shim_qp *f);
+void shim_queue_drop(struct shim_qp *f);
 void shim_queue_drive(struct shim_member *m);
 void shim_queue_drain(struct shim_qp *f, bool goes);
+int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole);
 int shim_queue_post(struct shim_qp *f, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr);
 int shim_queue_bind(struct shim_qp *f, struct ibv_mw *mw,
 		    struct ibv_mw_bind *bind);
 
-/* comp.c: completions. */
+/* slot.c: slots and tags. */
 extern struct shim_map shim_tags;
 
+struct shim_slots *shim_slots_alloc(struct shim_qp *f, uint32_t num);
+void shim_slots_free(struct shim_slots *s);
+struct shim_slots *shim_find_tag(uint64_t wr_id);
+void shim_count_tag(struct shim_qp *f, bool tagged);
+void shim_retire_slots(struct shim_slots *s, struct shim_slot *slot, bool failed);
+void shim_comp_bury(struct shim_cq *c);
+void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s);
+
+/* comp.c: completions. */
+bool shim_comp_translate(struct shim_soft *e);
+void shim_comp_update(struct shim_cq *c);
+void shim_comp_tag(struct shim_qp *f, bool tagged);
+void shim_comp_join(struct shim_qp *f);
+bool shim_comp_push(struct shim_cq *c, const struct shim_soft *e);
+void shim_comp_pop(struct shim_cq *c, struct shim_soft *e);
 int shim_comp_poll(struct shim_cq *c, int num, struct ibv_wc *wc);
 int shim_comp_arm(struct shim_cq *c, int solicited_only);
-bool shim_comp_is_news(struct shim_cq *c);
 bool shim_comp_may_reap(struct shim_cq *c);
-bool shim_comp_translate(struct shim_soft *e);
-void shim_comp_reap(struct shim_cq *c);
 void shim_comp_reap_most(struct shim_cq *c, uint32_t max);
-void shim_comp_pop(struct shim_cq *c, struct shim_soft *e);
-bool shim_comp_push(struct shim_cq *c, const struct shim_soft *e);
+void shim_comp_reap(struct shim_cq *c);
+bool shim_comp_is_news(struct shim_cq *c);
 int shim_comp_grow(struct shim_cq *c, int asked);
 int shim_comp_attach(struct shim_qp *f);
 void shim_comp_detach(struct shim_qp *f);
-void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s);
 void shim_comp_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f);
-void shim_comp_bury(struct shim_cq *c);
-void shim_comp_update(struct shim_cq *c);
-void shim_comp_join(struct shim_qp *f);
-void shim_comp_tag(struct shim_qp *f, bool tagged);
 
 /* poller.c: polls without a lock. */
 
@@ -644,10 +649,10 @@ void shim_pollers_unlock(void);
 void shim_pollers_forked(void);
 
 /* cqex.c: extended CQs. */
-void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq);
 int shim_cqex_fill(struct shim_cq *c, uint32_t max);
 bool shim_cqex_try(struct shim_cq *c);
 void shim_cqex_leave(struct shim_cq *c);
+void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq);
 
 /* wr.c: the ibv_wr_* functions. */
 void shim_wr_swap(struct shim_qp *f, struct ibv_qp_ex *qp);
@@ -655,17 +660,17 @@ void shim_wr_swap(struct shim_qp *f, struct ibv_qp_ex *qp);
 /* page.c: the file, its pages, and the helper threads. */
 void shim_enter(void);
 void shim_leave(void);
-struct shim_member *shim_member_get(struct ibv_device *device);
-void shim_member_put(struct shim_member *m);
-int shim_member_attach(struct shim_member *m, uint32_t qpn);
-void shim_member_report(struct shim_member *m, uint32_t qpn, uint32_t reason);
-int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id);
-void shim_member_take(struct shim_member *m, uint64_t now);
-void shim_member_publish(struct shim_member *m);
-void shim_unlock_and_drive(struct shim_member *m);
+void shim_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool shim_member_open(const struct shim_member *m);
 bool shim_member_news(const struct shim_member *m);
-void shim_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void shim_member_take(struct shim_member *m, uint64_t now);
+void shim_member_publish(struct shim_member *m);
+int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id);
+void shim_unlock_and_drive(struct shim_member *m);
+int shim_member_attach(struct shim_member *m, uint32_t qpn);
+void shim_member_report(struct shim_member *m, uint32_t qpn, uint32_t reason);
+struct shim_member *shim_member_get(struct ibv_device *device);
+void shim_member_put(struct shim_member *m);
 
 /**
  * shim_lock - lock, in a call that unlocks before it returns
