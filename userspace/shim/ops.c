@@ -26,7 +26,6 @@
 struct shim_map shim_ctxs = SHIM_MAP_INIT;
 struct shim_map shim_qps = SHIM_MAP_INIT;
 struct shim_map shim_cqs = SHIM_MAP_INIT;
-struct shim_real shim_real;
 
 /* Queue pairs that are not governed, and of which the kernel knows why. */
 static struct shim_map told = SHIM_MAP_INIT;

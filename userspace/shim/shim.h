@@ -11,7 +11,7 @@
  *	shim_class_lock		what the kernel is asked for, until that is in force
  *	shim_size_lock		what is known of the sizes of CQs
  *	pollers.lock		poller.c: threads that poll without a lock
- *	members.lock		page.c: the list of members, and their helper threads
+ *	shim_members.lock	member.c: the list of members, and their helper threads
  *	shim_member.lock	a member with its flows, records, slots and CQs
  *	shim_map.lock		see map.c
  *
@@ -657,20 +657,53 @@ void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq);
 /* wr.c: the ibv_wr_* functions. */
 void shim_wr_swap(struct shim_qp *f, struct ibv_qp_ex *qp);
 
-/* page.c: the file, its pages, and the helper threads. */
-void shim_enter(void);
-void shim_leave(void);
-void shim_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* member.c: members. */
+
+/**
+ * struct shim_members - the members
+ * @list: all of them
+ * @lock: protects @list and the rest, see struct shim_member
+ * @handlers: fork() calls the handlers of fork.c
+ * @told: stderr has a line about the file that cannot be opened
+ */
+struct shim_members {
+	TAILQ_HEAD(, shim_member) list;
+	pthread_mutex_t lock;
+	bool handlers;
+	bool told;
+};
+
+extern struct shim_members shim_members;
+extern struct riso_kpage shim_no_kpage;
+extern struct riso_upage shim_no_upage;
+
 bool shim_member_open(const struct shim_member *m);
+bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mode);
 bool shim_member_news(const struct shim_member *m);
 void shim_member_take(struct shim_member *m, uint64_t now);
 void shim_member_publish(struct shim_member *m);
 int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id);
-void shim_unlock_and_drive(struct shim_member *m);
+void shim_wait_kernel(struct shim_member *m, const struct riso_ioc_wait *w);
+void shim_free_member(struct shim_member *m);
 int shim_member_attach(struct shim_member *m, uint32_t qpn);
 void shim_member_report(struct shim_member *m, uint32_t qpn, uint32_t reason);
 struct shim_member *shim_member_get(struct ibv_device *device);
 void shim_member_put(struct shim_member *m);
+
+/* helper.c: helper threads. */
+void shim_init_wake(struct shim_member *m);
+int shim_retry_helper(struct shim_member *m);
+void shim_unlock_and_drive(struct shim_member *m);
+
+/* fork.c: fork(), and threads that hold locks. */
+void shim_enter(void);
+void shim_leave(void);
+void shim_prepare_fork(void);
+void shim_unlock_all(void);
+void shim_enter_child(void);
+
+/* shim.c: what the shim stands on. */
+void shim_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /**
  * shim_lock - lock, in a call that unlocks before it returns

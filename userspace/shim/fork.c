@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * fork(), and threads that hold locks of the shim.
+ *
+ * After fork() the child goes on as though there were no shim: its members look at empty
+ * pages of their own, as the kernel's are not inherited, and all its flows go straight to
+ * the provider.
+ *
+ * Owns the count of locks that a thread holds. The thread cannot be cancelled while it holds
+ * one, so it leaves nothing locked.
+ *
+ * Locks: the fork handlers take shim_class_lock and the locks behind it, in the order of
+ * shim.h, so the child finds what these protect at rest. They do not use shim_lock(): the
+ * count must stay as it was, as it tells whether the thread forks inside a call of the shim.
+ *
+ * The handlers run in the thread that forks. shim_enter() and shim_leave() run in any.
+ */
+#include "shim.h"
+
+/* How many locks this thread holds, and whether it could be cancelled without. */
+static __thread unsigned int inside;
+static __thread int cancel_state;
+
+/**
+ * shim_enter - this thread will hold a lock
+ *
+ * It may not be cancelled then, though providers make system calls under our locks.
+ */
+void shim_enter(void)
+{
+	if (!inside++)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+}
+
+/**
+ * shim_leave - it holds it no more
+ */
+void shim_leave(void)
+{
+	if (!--inside)
+		pthread_setcancelstate(cancel_state, NULL);
+}
+
+/* Does this thread hold a lock of ours, or does one that does wait for its poll? */
+static bool is_inside(void)
+{
+	return inside || shim_poller.turn % 2;
+}
+
+/**
+ * shim_prepare_fork - take all locks before fork()
+ *
+ * A signal handler may fork inside a call of the shim, as to start a debugger. Such a thread
+ * would wait here for its own locks for ever, so it takes none. Its child has them locked, with
+ * all that is the parent's, and can do nothing but exec or _exit().
+ */
+void shim_prepare_fork(void)
+{
+	struct shim_member *m;
+
+	if (is_inside())
+		return;
+	pthread_mutex_lock(&shim_class_lock);
+	pthread_mutex_lock(&shim_size_lock);
+	shim_pollers_lock();
+	pthread_mutex_lock(&shim_members.lock);
+	TAILQ_FOREACH(m, &shim_members.list, list)
+		pthread_mutex_lock(&m->lock);
+	shim_maps_lock();
+}
+
+/**
+ * shim_unlock_all - the opposite of shim_prepare_fork()
+ */
+void shim_unlock_all(void)
+{
+	struct shim_member *m;
+
+	if (is_inside())
+		return;
+	shim_maps_unlock();
+	TAILQ_FOREACH(m, &shim_members.list, list)
+		pthread_mutex_unlock(&m->lock);
+	pthread_mutex_unlock(&shim_members.lock);
+	shim_pollers_unlock();
+	pthread_mutex_unlock(&shim_size_lock);
+	pthread_mutex_unlock(&shim_class_lock);
+}
+
+/**
+ * shim_enter_child - let the child go on without the kernel
+ *
+ * In the child, after fork().
+ */
+void shim_enter_child(void)
+{
+	struct shim_member *m;
+
+	if (is_inside())
+		return;
+	TAILQ_FOREACH(m, &shim_members.list, list) {
+		if (m->fd >= 0)
+			shim_sys.close(m->fd);
+		m->fd = -1;
+		m->gone = true;
+		m->attached = false;
+		m->kpage = &shim_no_kpage;
+		m->upage = &shim_no_upage;
+		/* The child may open the device anew. */
+		m->dev[0] = 0;
+		shim_init_wake(m);
+		m->started = false;
+		m->failed = false;
+	}
+	shim_members.told = false;
+	shim_qps_forked();
+	shim_pollers_forked();
+	shim_unlock_all();
+}

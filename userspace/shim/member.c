@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Members: this process on its devices, with the file of each and its two pages.
+ *
+ * A member is the process on one device, however often the program opens the device. It
+ * takes part from the first queue pair on that can be governed. Until then, and if the
+ * kernel refuses it, it looks at empty pages, and all its flows go straight to the provider.
+ *
+ * Owns the list of members, the pages, and what is read from and written to them.
+ *
+ * Locks: shim_members.lock protects the list, and counts the contexts of a member. It is
+ * never taken under shim_member.lock. shim_member.lock protects the books, and what the
+ * pages said last. The file belongs to who holds shim_class_lock.
+ *
+ * Runs in threads of the program and in the helper.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+/* Microseconds that it may spin at most. */
+enum { SPIN_MAX = 1000 };
+
+struct shim_members shim_members = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.list = TAILQ_HEAD_INITIALIZER(shim_members.list),
+};
+
+/*
+ * The pages of a member that does not take part. No kernel's page has these classes, so
+ * that flows are asked for once it does.
+ */
+struct riso_kpage shim_no_kpage = { .classes = UINT32_MAX };
+struct riso_upage shim_no_upage;
+
+/**
+ * shim_member_open - may everything go out at once?
+ * @m: the member
+ *
+ * Return: true if nothing has to wait for a grant.
+ */
+bool shim_member_open(const struct shim_member *m)
+{
+	return __atomic_load_n(&shim_member_kpage(m)->mode, __ATOMIC_RELAXED) !=
+		       RISO_USER_PACED ||
+	       __atomic_load_n(&m->gone, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&m->failed, __ATOMIC_RELAXED);
+}
+
+/**
+ * shim_has_news - has the kernel done something since?
+ * @k: the kernel's page
+ * @seq: riso_kdir.seq as seen last, by direction
+ * @mode: riso_kpage.mode as seen last
+ *
+ * Return: true if it has.
+ */
+bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mode)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		if (__atomic_load_n(&k->dir[dir].seq, __ATOMIC_RELAXED) != seq[dir])
+			return true;
+	return __atomic_load_n(&k->mode, __ATOMIC_RELAXED) != mode;
+}
+
+/**
+ * shim_member_news - is there a reason to see what may be posted?
+ * @m: the member, locked
+ *
+ * For who polls and polls. What only time brings is the helper's.
+ *
+ * Return: true if something has completed, or the kernel has done something.
+ */
+bool shim_member_news(const struct shim_member *m)
+{
+	return m->retired || (m->held && shim_has_news(m->kpage, m->seq, m->mode));
+}
+
+/**
+ * shim_member_take - take over what the kernel has granted
+ * @m: the member, locked
+ * @now: time
+ */
+void shim_member_take(struct shim_member *m, uint64_t now)
+{
+	struct riso_grant g;
+	int dir;
+
+	m->mode = __atomic_load_n(&m->kpage->mode, __ATOMIC_RELAXED);
+	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
+		const struct riso_kdir *kdir = &m->kpage->dir[dir];
+		struct shim_budget *b = &m->book[dir].budget;
+
+		m->seq[dir] = __atomic_load_n(&kdir->seq, __ATOMIC_RELAXED);
+		if (m->seq[dir] == b->taken && !shim_budget_left(b))
+			continue;
+		shim_budget_expire(b, now);
+		while (!shim_budget_full(b)) {
+			uint32_t n = shim_grant_read(kdir, b->taken, &g);
+
+			if (n == b->taken)
+				break;
+			if (g.not_after > now)
+				shim_budget_add(b, &g, n);
+			else
+				b->taken = n;
+		}
+	}
+}
+
+/**
+ * shim_member_publish - tell the kernel how things are
+ * @m: the member, locked
+ */
+void shim_member_publish(struct shim_member *m)
+{
+	int dir;
+
+	if (!m->attached)
+		return;
+	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
+		const struct shim_book *book = &m->book[dir];
+		struct riso_udir *u = &m->upage->dir[dir];
+		uint64_t left = shim_budget_left(&book->budget);
+		uint64_t held = book->held - book->stuck;
+		uint64_t want = held > left ? held - left : 0;
+
+		/* What is done or owed was posted before. */
+		__atomic_store_n(&u->posted, book->posted, __ATOMIC_RELAXED);
+		__atomic_store_n(&u->debt, book->debt, __ATOMIC_RELEASE);
+		__atomic_store_n(&u->done, book->done, __ATOMIC_RELEASE);
+		__atomic_store_n(&u->taken, book->budget.taken, __ATOMIC_RELEASE);
+		__atomic_store_n(&u->want, want, __ATOMIC_RELEASE);
+		if (!want)
+			m->asked[dir] = false;
+	}
+}
+
+/* The device is gone: nothing holds the program up. */
+static void set_gone(struct shim_member *m)
+{
+	__atomic_store_n(&m->gone, true, __ATOMIC_RELAXED);
+}
+
+/**
+ * shim_member_register - ask for the class of a queue pair
+ * @m: the member, not locked
+ * @qpn: number of the queue pair
+ * @class_id: the wish, and the class in force
+ *
+ * Return: 0 or an error.
+ */
+int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id)
+{
+	struct riso_ioc_register reg = { .qpn = qpn, .class = *class_id };
+
+	if (shim_sys.ioctl(m->fd, RISO_IOC_REGISTER, &reg)) {
+		if (errno == ENODEV)
+			set_gone(m);
+		return errno;
+	}
+	*class_id = reg.class;
+	return 0;
+}
+
+/**
+ * shim_wait_kernel - have the kernel look at the page, and wait for what it does
+ * @m: the member
+ * @w: what was seen last, and how long to wait
+ */
+void shim_wait_kernel(struct shim_member *m, const struct riso_ioc_wait *w)
+{
+	if (shim_sys.ioctl(m->fd, RISO_IOC_WAIT, w) && errno != EINTR)
+		set_gone(m);
+}
+
+/**
+ * shim_free_member - forget a member
+ * @m: a member without contexts and without a helper; shim_members.lock is held
+ */
+void shim_free_member(struct shim_member *m)
+{
+	long page = sysconf(_SC_PAGESIZE);
+
+	TAILQ_REMOVE(&shim_members.list, m, list);
+	if (m->attached) {
+		shim_sys.munmap((void *)m->kpage, page);
+		shim_sys.munmap(m->upage, page);
+	}
+	if (m->fd >= 0)
+		shim_sys.close(m->fd);
+	pthread_cond_destroy(&m->wake);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* Map the pages of an attached file. */
+static int map_pages(struct shim_member *m)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct riso_kpage *k;
+	void *u;
+	int err;
+
+	k = shim_sys.mmap(NULL, page, PROT_READ, MAP_SHARED, m->fd,
+			  RISO_USER_KPAGE * page);
+	if (k == MAP_FAILED)
+		return errno;
+	u = shim_sys.mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd,
+			  RISO_USER_UPAGE * page);
+	err = errno;
+	if (u == MAP_FAILED)
+		goto unmap_kpage;
+	err = EPROTONOSUPPORT;
+	if (k->version != RISO_USER_VERSION)
+		goto unmap_upage;
+	shim_lock(&m->lock);
+	m->upage = u;
+	m->attached = true;
+	/* Pairs with the load of shim_member_kpage(). */
+	__atomic_store_n(&m->kpage, k, __ATOMIC_RELEASE);
+	shim_unlock(&m->lock);
+	return 0;
+
+unmap_upage:
+	shim_sys.munmap(u, page);
+unmap_kpage:
+	shim_sys.munmap(k, page);
+	return err;
+}
+
+/* libibverbs goes on calling a device what it was called when it was first seen. */
+static void present_name(const struct shim_member *m, char *name, size_t size)
+{
+	char path[sizeof("/sys/class/infiniband_verbs//ibdev") + sizeof(m->dev)];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s/ibdev", m->dev);
+	fd = shim_sys.open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = shim_sys.read(fd, name, size - 1);
+		shim_sys.close(fd);
+	}
+	if (n > 0) {
+		name[n] = 0;
+		name[strcspn(name, "\n")] = 0;
+	} else {
+		snprintf(name, size, "%s", m->name);
+	}
+}
+
+static int open_file(struct shim_member *m)
+{
+	if (m->fd < 0)
+		m->fd = shim_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
+	return m->fd < 0 ? errno : 0;
+}
+
+/**
+ * shim_member_attach - take part in the device
+ * @m: the member, not locked; shim_class_lock is held
+ * @qpn: number of a queue pair of this process on it
+ *
+ * Return: 0, also if it takes part already; EAGAIN if there is no helper; or another
+ * error.
+ */
+int shim_member_attach(struct shim_member *m, uint32_t qpn)
+{
+	struct riso_ioc_attach a = { .version = RISO_USER_VERSION, .qpn = qpn };
+	int err;
+
+	if (m->attached)
+		return shim_retry_helper(m);
+	if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED))
+		return ENODEV;
+	err = open_file(m);
+	if (err)
+		return err;
+	present_name(m, a.dev, sizeof(a.dev));
+	if (shim_sys.ioctl(m->fd, RISO_IOC_ATTACH, &a))
+		return errno;
+	err = map_pages(m);
+	if (err) {
+		/* It cannot be attached for a second time. */
+		shim_sys.close(m->fd);
+		m->fd = -1;
+	}
+	return err;
+}
+
+/* A file to tell something with: where no more can be opened, that of another device. */
+static int file_to_report(struct shim_member *m)
+{
+	struct shim_member *other;
+	int fd = -1;
+
+	if (!open_file(m))
+		return m->fd;
+	shim_lock(&shim_members.lock);
+	TAILQ_FOREACH(other, &shim_members.list, list)
+		if (other->fd >= 0)
+			fd = other->fd;
+	shim_unlock(&shim_members.lock);
+	return fd;
+}
+
+/**
+ * shim_member_report - tell the kernel why a queue pair is not governed
+ * @m: the member, not locked; it is attached, or shim_class_lock is held
+ * @qpn: number of the queue pair
+ * @reason: why
+ */
+void shim_member_report(struct shim_member *m, uint32_t qpn, uint32_t reason)
+{
+	struct riso_ioc_report r = { .qpn = qpn, .reason = reason };
+	int fd;
+
+	if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED))
+		return;
+	fd = file_to_report(m);
+	if (fd < 0)
+		return;
+	present_name(m, r.dev, sizeof(r.dev));
+	shim_sys.ioctl(fd, RISO_IOC_REPORT, &r);
+}
+
+/* RDMA_ISOLATE_SPIN_US, in nanoseconds */
+static uint64_t wanted_spin(void)
+{
+	const char *env = getenv("RDMA_ISOLATE_SPIN_US");
+	unsigned long us;
+	char *end;
+
+	if (!env)
+		return 0;
+	us = strtoul(env, &end, 10);
+	if (end != env && !*end && us <= SPIN_MAX)
+		return us * 1000;
+	shim_debug("RDMA_ISOLATE_SPIN_US: '%s' is not a number from 0 to %d", env,
+		   SPIN_MAX);
+	return 0;
+}
+
+/* Is there a kernel module, and may this program ask it? */
+static bool has_file(const char *name)
+{
+	int fd = shim_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0) {
+		shim_sys.close(fd);
+		return true;
+	}
+	/* There may be fewer open files when there is a queue pair. */
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		return true;
+	if (!shim_members.told)
+		shim_debug("%s: not shared: open " RISO_USER_FILE ": %s", name,
+			   strerror(errno));
+	shim_members.told = true;
+	return false;
+}
+
+static struct shim_member *new_member(struct ibv_device *device)
+{
+	const char *name = shim_real.get_device_name(device);
+	struct shim_member *m;
+
+	if (!has_file(name))
+		return NULL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	snprintf(m->dev, sizeof(m->dev), "%s", device->dev_name);
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	m->fd = -1;
+	m->kpage = &shim_no_kpage;
+	m->upage = &shim_no_upage;
+	pthread_mutex_init(&m->lock, NULL);
+	shim_init_wake(m);
+	m->spin_ns = wanted_spin();
+	TAILQ_INIT(&m->busy);
+	m->refs = 1;
+	TAILQ_INSERT_TAIL(&shim_members.list, m, list);
+	return m;
+}
+
+/* Nobody has asked the kernel since, if nothing was held when the device went. */
+static bool is_gone(struct shim_member *m)
+{
+	struct riso_ioc_wait w = {};
+	bool attached;
+
+	shim_lock(&m->lock);
+	attached = m->attached;
+	shim_unlock(&m->lock);
+	if (attached)
+		shim_wait_kernel(m, &w);
+	return __atomic_load_n(&m->gone, __ATOMIC_RELAXED);
+}
+
+/**
+ * shim_member_get - this process on a device that it may take part in
+ * @device: the device
+ *
+ * Return: the member, to be given to shim_member_put(); or NULL.
+ */
+struct shim_member *shim_member_get(struct ibv_device *device)
+{
+	struct shim_member *m;
+
+	shim_lock(&shim_members.lock);
+	if (!shim_members.handlers) {
+		pthread_atfork(shim_prepare_fork, shim_unlock_all, shim_enter_child);
+		shim_members.handlers = true;
+	}
+	TAILQ_FOREACH(m, &shim_members.list, list) {
+		/* One that came with the file of one that went is another device. */
+		if (!strcmp(m->dev, device->dev_name) && !is_gone(m)) {
+			m->refs++;
+			goto unlock;
+		}
+	}
+	m = new_member(device);
+unlock:
+	shim_unlock(&shim_members.lock);
+	return m;
+}
+
+/**
+ * shim_member_put - take part no longer in a device that is closed
+ * @m: the member
+ */
+void shim_member_put(struct shim_member *m)
+{
+	shim_lock(&shim_members.lock);
+	m->refs--;
+	if (m->started)
+		pthread_cond_signal(&m->wake);
+	else if (!m->refs)
+		shim_free_member(m);
+	shim_unlock(&shim_members.lock);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the shim stands on: the functions of libibverbs, the calls of the system, and
+ * lines on stderr.
+ *
+ * Owns the two tables of functions. preload.c fills shim_real once, before the first call
+ * reads it. A unit test fills both tables with functions of its own. Everybody reads the
+ * tables without a lock, in any thread.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+struct shim_real shim_real;
+
+static uint64_t clock_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+struct shim_sys shim_sys = {
+	.open = open,
+	.read = read,
+	.ioctl = ioctl,
+	.mmap = mmap,
+	.munmap = munmap,
+	.close = close,
+	.now = clock_now,
+	.create_thread = pthread_create,
+	.membarrier = shim_membarrier,
+};
+
+/**
+ * shim_debug - a line on stderr, if that is wanted
+ * @fmt: as printf()
+ */
+void shim_debug(const char *fmt, ...)
+{
+	const char *env = getenv("RDMA_ISOLATE_DEBUG");
+	char line[256];
+	va_list ap;
+
+	if (!env || strcmp(env, "1"))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	dprintf(STDERR_FILENO, "rdma_isolate: %s\n", line);
+}
