@@ -45,139 +45,6 @@ enum {
 	CQ_EXTRA_MAX = 8 * SHIM_SLOTS,
 };
 
-static struct shim_ctx *find_ctx(const struct ibv_context *context)
-{
-	return shim_map_find(&shim_ctxs, context);
-}
-
-/* Work requests that go straight to the provider with a completion that is ours to ask for */
-enum { DIRECT_BATCH = 32 };
-
-/* The one of a chain that is @num behind its first */
-static struct ibv_send_wr *wr_behind(struct ibv_send_wr *first, size_t num)
-{
-	while (num--)
-		first = first->next;
-	return first;
-}
-
-/*
- * Queue pairs of class latency: each work request is asked a completion for, in copies,
- * as the program may not see its own changed.
- */
-static int post_all_signaled(struct shim_qp *f, struct ibv_send_wr *wr,
-			     struct ibv_send_wr **bad_wr)
-{
-	struct ibv_send_wr copy[DIRECT_BATCH];
-	struct ibv_send_wr *bad, *first;
-	int err, n, i;
-
-	while (wr) {
-		first = wr;
-		for (n = 0; n < DIRECT_BATCH && wr; n++, wr = wr->next) {
-			copy[n] = *wr;
-			copy[n].next = &copy[n + 1];
-			copy[n].send_flags |= IBV_SEND_SIGNALED;
-		}
-		copy[n - 1].next = NULL;
-		bad = NULL;
-		err = f->ctx->ops.post_send(f->qp, copy, &bad);
-		if (err) {
-			/* One that names none, as rxe may, has taken none. */
-			for (i = n - 1; i && bad != &copy[i]; i--)
-				;
-			*bad_wr = wr_behind(first, i);
-			return err;
-		}
-	}
-	return 0;
-}
-
-/* Nobody is between ibv_wr_start() and ibv_wr_complete() then. */
-static void lock_to_post(struct shim_qp *f)
-{
-	if (f->ex)
-		shim_lock(&f->build.lock);
-	shim_lock(&f->ctx->m->lock);
-}
-
-static void unlock_posted(struct shim_qp *f)
-{
-	shim_unlock_and_drive(f->ctx->m);
-	if (f->ex)
-		shim_unlock(&f->build.lock);
-}
-
-static int post_direct(struct shim_qp *f, struct ibv_send_wr *wr,
-		       struct ibv_send_wr **bad_wr)
-{
-	if (f->sig_all)
-		return post_all_signaled(f, wr, bad_wr);
-	return f->ctx->ops.post_send(f->qp, wr, bad_wr);
-}
-
-/* All but the short way of post_send(). */
-static __attribute__((noinline)) int post_governed(struct shim_qp *f,
-						   struct ibv_send_wr *wr,
-						   struct ibv_send_wr **bad_wr)
-{
-	int err;
-
-	shim_qp_refresh(f);
-	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE))
-		return post_direct(f, wr, bad_wr);
-	lock_to_post(f);
-	/* Its CQ may not be active any more. */
-	if (f->pass)
-		err = post_direct(f, wr, bad_wr);
-	else
-		err = shim_queue_post(f, wr, bad_wr);
-	unlock_posted(f);
-	return err;
-}
-
-/* Programs of class latency come here, and only look two things up. */
-static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		     struct ibv_send_wr **bad_wr)
-{
-	struct shim_qp *f = shim_map_find(&shim_qps, qp);
-
-	if (!f)
-		return find_ctx(qp->context)->ops.post_send(qp, wr, bad_wr);
-	if (shim_qp_fresh(f) && __atomic_load_n(&f->pass, __ATOMIC_ACQUIRE) &&
-	    !f->sig_all)
-		return f->ctx->ops.post_send(qp, wr, bad_wr);
-	return post_governed(f, wr, bad_wr);
-}
-
-static int bind_direct(struct shim_qp *f, struct ibv_mw *mw,
-		       const struct ibv_mw_bind *bind)
-{
-	struct ibv_mw_bind copy = *bind;
-
-	if (f->sig_all)
-		copy.send_flags |= IBV_SEND_SIGNALED;
-	return f->ctx->ops.bind_mw(f->qp, mw, &copy);
-}
-
-static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	struct shim_qp *f = shim_map_find(&shim_qps, qp);
-	int err;
-
-	if (!f)
-		return find_ctx(qp->context)->ops.bind_mw(qp, mw, bind);
-	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE))
-		return bind_direct(f, mw, bind);
-	lock_to_post(f);
-	if (f->pass)
-		err = bind_direct(f, mw, bind);
-	else
-		err = shim_queue_bind(f, mw, bind);
-	unlock_posted(f);
-	return err;
-}
-
 static bool is_active(const struct shim_cq *c)
 {
 	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
@@ -189,7 +56,7 @@ static int poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 	int n;
 
 	if (!c)
-		return find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
+		return shim_find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
 	if (is_active(c) || c->ex || !shim_poll_begin())
 		return shim_comp_poll(c, num, wc);
 	if (is_active(c)) {
@@ -206,7 +73,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
 
 	if (!c)
-		return find_ctx(cq->context)->ops.req_notify_cq(cq, solicited_only);
+		return shim_find_ctx(cq->context)->ops.req_notify_cq(cq, solicited_only);
 	return shim_comp_arm(c, solicited_only);
 }
 
@@ -288,7 +155,7 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 			      struct ibv_comp_channel *channel,
 			      int comp_vector)
 {
-	struct shim_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = shim_find_ctx(context);
 	struct ibv_cq *cq;
 	int real = cqe;
 
@@ -312,7 +179,7 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
 				      struct ibv_cq_init_attr_ex *attr)
 {
-	struct shim_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = shim_find_ctx(context);
 	uint64_t wc_flags = attr->wc_flags;
 	uint32_t flags = attr->flags;
 	uint32_t cqe = attr->cqe;
@@ -499,7 +366,7 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
 int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 		      void **cq_context)
 {
-	struct shim_ctx *ctx = find_ctx(channel->context);
+	struct shim_ctx *ctx = shim_find_ctx(channel->context);
 
 	if (ctx && may_hide(ctx))
 		return get_news(channel, cq, cq_context);
@@ -951,7 +818,7 @@ static struct ibv_qp *create_plain(void *arg, struct ibv_qp_init_attr *attr)
  */
 struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return create(find_ctx(pd->context), create_plain, pd, attr, false);
+	return create(shim_find_ctx(pd->context), create_plain, pd, attr, false);
 }
 
 static struct ibv_qp *create_extended(void *arg, struct ibv_qp_init_attr *attr)
@@ -966,7 +833,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context,
 				   struct ibv_qp_init_attr_ex *attr_ex)
 {
 	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
-	struct shim_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = shim_find_ctx(context);
 	bool builders = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	/* What is newer, such as an atomic write, cannot be told to post_send. */
@@ -982,7 +849,7 @@ static struct ibv_pd *
 alloc_parent_domain(struct ibv_context *context,
 		    struct ibv_parent_domain_init_attr *attr)
 {
-	struct shim_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = shim_find_ctx(context);
 	struct ibv_td *td = attr->td;
 	struct ibv_pd *pd;
 
@@ -1115,7 +982,7 @@ static int reset(struct shim_qp *f, struct ibv_qp_attr *attr, int mask)
 /* Also of a queue pair whose creation nobody has seen, as that by a vendor's library */
 static int modify_alone(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	struct shim_ctx *ctx = find_ctx(qp->context);
+	struct shim_ctx *ctx = shim_find_ctx(qp->context);
 	int err;
 
 	err = shim_real.modify_qp(qp, attr, mask);
@@ -1200,11 +1067,11 @@ static void swap(struct shim_ctx *ctx)
 	}
 	if (ctx->plain)
 		return;
-	context->ops.post_send = post_send;
+	context->ops.post_send = shim_post_send;
 	context->ops.poll_cq = poll_cq;
 	context->ops.req_notify_cq = req_notify_cq;
 	if (ctx->ops.bind_mw)
-		context->ops.bind_mw = bind_mw;
+		context->ops.bind_mw = shim_bind_mw;
 	v = verbs_get_ctx_op(context, create_cq_ex);
 	if (v) {
 		ctx->create_cq_ex = v->create_cq_ex;
@@ -1321,7 +1188,7 @@ static void forget_objects(struct shim_ctx *ctx)
  */
 int shim_close_device(struct ibv_context *context)
 {
-	struct shim_ctx *ctx = find_ctx(context);
+	struct shim_ctx *ctx = shim_find_ctx(context);
 	int err;
 
 	if (!ctx)

@@ -561,7 +561,7 @@ void shim_maps_lock(void);
 void shim_maps_unlock(void);
 void shim_qps_forked(void);
 
-/* queue.c: records, and posting them. */
+/* record.c: records. */
 int shim_queue_alloc(struct shim_qp *f, uint32_t sq_entries);
 void shim_queue_free(struct shim_qp *f);
 void shim_queue_rewind(struct shim_qp *f);
@@ -573,14 +573,64 @@ int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
 		    const struct ibv_send_wr *wr);
 bool shim_queue_passes(const struct shim_qp *f);
 void shim_queue_pass(struct shim_qp *f);
+void shim_add_staged(struct shim_qp *f, uint32_t num, uint64_t now);
+void shim_set_idle(struct shim_qp *f);
+void shim_unhold_rec(struct shim_qp *f, struct shim_rec *rec);
+void shim_pop_head(struct shim_qp *f);
+void shim_truncate_queue(struct shim_qp *f, uint64_t pos);
 void shim_queue_drop(struct shim_qp *f);
+
+/* pay.c: payment and room. */
+
+/**
+ * struct piece - the work request that goes out next
+ * @rec: its record
+ * @chunk: size that messages are cut to
+ * @len: bytes
+ * @cost: cost bytes
+ * @last: the message ends with it
+ * @cut: it is not the whole message
+ */
+struct piece {
+	struct shim_rec *rec;
+	uint32_t chunk;
+	uint32_t len;
+	uint64_t cost;
+	bool last;
+	bool cut;
+};
+
+enum pay {
+	PAY_NOT,
+	PAY_GRANT,
+	PAY_DEBT,
+	PAY_NOTHING,
+};
+
+uint64_t shim_sum_cost(const struct shim_qp *f, const struct shim_rec *rec);
+void shim_add_cost(struct shim_qp *f, int dir, int64_t cost);
+void shim_set_full(struct shim_qp *f, bool full);
+void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec);
+void shim_get_piece(const struct shim_qp *f, bool open, struct piece *p);
+enum pay shim_choose_pay(struct shim_qp *f, const struct piece *p, bool open,
+			 uint64_t now);
+bool shim_has_room(const struct shim_qp *f, const struct piece *p, bool open);
+uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct piece *p, bool open);
+bool shim_pay_part(struct shim_qp *f, const struct piece *p);
+
+/* post.c: posting. */
+void shim_make_piece(struct shim_qp *f, const struct piece *p, bool open,
+		     struct ibv_send_wr *wr, struct ibv_sge *sge);
+void shim_count_posted(struct shim_qp *f, uint64_t pos);
 void shim_queue_drive(struct shim_member *m);
+void shim_urge_flow(struct shim_qp *f);
 void shim_queue_drain(struct shim_qp *f, bool goes);
 int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole);
-int shim_queue_post(struct shim_qp *f, struct ibv_send_wr *wr,
-		    struct ibv_send_wr **bad_wr);
-int shim_queue_bind(struct shim_qp *f, struct ibv_mw *mw,
-		    struct ibv_mw_bind *bind);
+
+/* send.c: ibv_post_send() and ibv_bind_mw(). */
+int shim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		   struct ibv_send_wr **bad_wr);
+int shim_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* slot.c: slots and tags. */
 extern struct shim_map shim_tags;
@@ -858,6 +908,51 @@ static inline void shim_qp_refresh(struct shim_qp *f)
 {
 	if (!shim_qp_fresh(f))
 		shim_qp_ask(f);
+}
+
+/**
+ * shim_find_ctx - find what is known of a context
+ * @context: the context
+ *
+ * Return: what is known, or NULL.
+ */
+static inline struct shim_ctx *shim_find_ctx(const struct ibv_context *context)
+{
+	return shim_map_find(&shim_ctxs, context);
+}
+
+/**
+ * shim_count_slots - count the slots that are in use
+ * @f: the flow; its member is locked
+ *
+ * Return: how many.
+ */
+static inline uint64_t shim_count_slots(const struct shim_qp *f)
+{
+	return f->sq.slot - f->slots->tail;
+}
+
+/**
+ * shim_find_rec - find the record at a position
+ * @f: the flow
+ * @pos: the position in its queue
+ *
+ * Return: the record.
+ */
+static inline struct shim_rec *shim_find_rec(const struct shim_qp *f, uint64_t pos)
+{
+	return f->recs + (size_t)(pos % f->depth) * f->stride;
+}
+
+/**
+ * shim_get_dir - get the direction of a record
+ * @rec: the record
+ *
+ * Return: the direction in which its data go.
+ */
+static inline enum riso_user_dir shim_get_dir(const struct shim_rec *rec)
+{
+	return rec->wr.opcode == IBV_WR_RDMA_READ ? RISO_USER_RX : RISO_USER_TX;
 }
 
 #endif /* SHIM_SHIM_H */

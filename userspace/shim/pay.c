@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Payment and room: what a piece costs, how it is paid for, and whether it fits.
+ *
+ * Owns the books of a member: what is held, posted and owed in each direction. Sizes and
+ * costs follow the kernel's page as it is now. grant.h has the arithmetic.
+ *
+ * Who waits for a completion must get one. A piece is refused for want of room only while
+ * something is posted whose completion was asked for, by this flow or by another flow in
+ * its CQ. Half of the room behind that is left free.
+ *
+ * Everything here runs under shim_member.lock, in threads of the program and in the helper.
+ * It allocates no memory.
+ */
+#include "shim.h"
+
+/* What is held this long without a grant goes out as debt. */
+static const uint64_t deadline_ns = 1000000000;
+
+enum {
+	/* Whole work requests without a completion, in a row. */
+	MAX_SILENT = 16,
+	/* Cost bytes without one: the kernel waits to hear of what is done. */
+	MAX_QUIET = 64 * 1024,
+};
+
+/* Does it take one of the queue pair's max_rd_atomic? */
+static bool is_fetch(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_READ ||
+	       opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static uint64_t cost_of(const struct shim_qp *f, uint32_t len)
+{
+	const struct riso_kpage *k = f->ctx->m->kpage;
+
+	return shim_cost(len, f->mtu, k->header, k->op_bytes);
+}
+
+static uint32_t chunk_size(const struct shim_qp *f, const struct shim_rec *rec)
+{
+	const struct riso_kdir *kdir = &f->ctx->m->kpage->dir[shim_get_dir(rec)];
+
+	return riso_chunk_round(__atomic_load_n(&kdir->chunk, __ATOMIC_RELAXED),
+				f->mtu);
+}
+
+/* The size that it is cut to, 0 for uncut */
+static uint32_t chunk_of(const struct shim_qp *f, const struct shim_rec *rec)
+{
+	if ((rec->wr.send_flags & IBV_SEND_INLINE) ||
+	    (rec->wr.opcode != IBV_WR_RDMA_WRITE &&
+	     rec->wr.opcode != IBV_WR_RDMA_READ))
+		return 0;
+	return chunk_size(f, rec);
+}
+
+/**
+ * shim_sum_cost - sum up what a record will cost, cut as things are now
+ * @f: the flow; its member is locked
+ * @rec: the record
+ *
+ * Return: cost bytes.
+ */
+uint64_t shim_sum_cost(const struct shim_qp *f, const struct shim_rec *rec)
+{
+	uint32_t chunk = chunk_of(f, rec);
+	uint64_t full;
+
+	if (!chunk || rec->len <= chunk)
+		return cost_of(f, rec->len);
+	full = rec->len / chunk;
+	return full * cost_of(f, chunk) +
+	       (rec->len % chunk ? cost_of(f, rec->len % chunk) : 0);
+}
+
+/**
+ * shim_add_cost - add to what a flow holds and has not paid for
+ * @f: the flow; its member is locked
+ * @dir: direction
+ * @cost: cost bytes, negative if it holds less
+ */
+void shim_add_cost(struct shim_qp *f, int dir, int64_t cost)
+{
+	struct shim_book *book = &f->ctx->m->book[dir];
+
+	book->held += cost;
+	f->cost[dir] += cost;
+	if (f->full)
+		book->stuck += cost;
+}
+
+/**
+ * shim_set_full - note whether a flow waits for room
+ * @f: the flow; its member is locked
+ * @full: it does
+ *
+ * Such a flow wants no grant, which would be void before it is used.
+ */
+void shim_set_full(struct shim_qp *f, bool full)
+{
+	struct shim_book *book = f->ctx->m->book;
+	int dir;
+
+	if (f->full == full)
+		return;
+	f->full = full;
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		book[dir].stuck += full ? f->cost[dir] : -f->cost[dir];
+}
+
+/**
+ * shim_forget_paid - count what was paid for and is not posted as done
+ * @f: the flow; its member is locked
+ * @rec: the record at its head
+ */
+void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec)
+{
+	f->ctx->m->book[shim_get_dir(rec)].done += f->sq.paid;
+	f->sq.paid = 0;
+}
+
+static uint32_t max_fetches(const struct shim_qp *f)
+{
+	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
+}
+
+/**
+ * shim_get_piece - find the piece that goes out next
+ * @f: a flow that holds something; its member is locked
+ * @open: everything goes out, uncut
+ * @p: filled in
+ */
+void shim_get_piece(const struct shim_qp *f, bool open, struct piece *p)
+{
+	uint32_t left;
+
+	p->rec = shim_find_rec(f, f->sq.head);
+	p->chunk = chunk_of(f, p->rec);
+	left = p->rec->len - f->sq.cur.done;
+	p->len = riso_chunk_next(left, open ? 0 : p->chunk);
+	p->cost = cost_of(f, p->len);
+	p->last = p->len == left;
+	p->cut = p->len != p->rec->len;
+}
+
+/* A small work request of a flow that has nothing else to send. */
+static bool is_sparse(struct shim_qp *f, const struct piece *p, uint64_t now)
+{
+	struct shim_member *m = f->ctx->m;
+	uint32_t chunk = chunk_size(f, p->rec);
+
+	if (p->rec->seq < f->fresh || p->cut || (chunk && p->rec->len > chunk))
+		return false;
+	return shim_slice_debt(&m->slice, now, m->kpage->slice_ns,
+			       m->kpage->sparse, p->cost);
+}
+
+/**
+ * shim_choose_pay - choose how a piece is paid for
+ * @f: the flow; its member is locked
+ * @p: the piece
+ * @open: everything goes out
+ * @now: time
+ *
+ * A sparse piece is charged to the slice.
+ *
+ * Return: how, or PAY_NOT if the piece has to wait.
+ */
+enum pay shim_choose_pay(struct shim_qp *f, const struct piece *p, bool open,
+			 uint64_t now)
+{
+	struct shim_member *m = f->ctx->m;
+	const struct shim_budget *b = &m->book[shim_get_dir(p->rec)].budget;
+	uint64_t due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
+	uint64_t since = p->rec->queued_ns;
+
+	if (open)
+		return shim_member_open(m) ? PAY_NOTHING : PAY_DEBT;
+	if (is_sparse(f, p, now))
+		return PAY_DEBT;
+	if (shim_budget_left(b) >= due)
+		return PAY_GRANT;
+	if (since < f->progress_ns)
+		since = f->progress_ns;
+	return now - since >= deadline_ns ? PAY_DEBT : PAY_NOT;
+}
+
+static uint32_t spare_entries(const struct shim_cq *c)
+{
+	return __atomic_load_n(&c->spare, __ATOMIC_RELAXED);
+}
+
+/* Has a CQ an entry left for a completion that nobody sees? */
+static bool has_entry(const struct shim_cq *c)
+{
+	return c->used.hidden < spare_entries(c);
+}
+
+/* Are other pieces of its message out? */
+static bool is_extra(const struct shim_qp *f, const struct piece *p)
+{
+	const struct shim_slots *s = f->slots;
+
+	return shim_count_slots(f) && s->slot[(f->sq.slot - 1) % s->num].seq == p->rec->seq;
+}
+
+/* Is half of the spare entries of a CQ taken? The rest may be before these are free. */
+static bool is_crowded(const struct shim_cq *c)
+{
+	return 2 * (c->used.extra + c->used.open + 1) >= spare_entries(c);
+}
+
+static bool needs_event(const struct shim_cq *c, bool is_last)
+{
+	return c->owes || (is_last && c->cq->channel && c->soft_head != c->soft_tail);
+}
+
+/*
+ * Ask for a completion that the program does not want? It may wake the program, so
+ * only for half of what may be out: when one half has completed the other keeps the
+ * device busy.
+ */
+static bool must_signal(const struct shim_qp *f, const struct piece *p, bool open)
+{
+	const struct shim_sq *sq = &f->sq;
+	uint64_t quiet;
+
+	/* What went straight before may have left room for one. */
+	if (shim_count_slots(f) + 1 >= f->slots->num || sq->direct)
+		return true;
+	/* What was taken needs an event, if the CQ was armed, or is after the last piece. */
+	if (needs_event(f->cq, p->last && sq->head + 1 == f->tail) &&
+	    sq->hidden + 1 < SHIM_SLOTS && has_entry(f->cq))
+		return true;
+	/* The flow may find no room for more, until one half of its pieces is complete. */
+	if (!p->last && is_crowded(f->cq) && 2 * (sq->silent + 1) > sq->chunks + 1)
+		return true;
+	if (open)
+		return false;
+	if (sq->silent >= (p->cut ? SHIM_SLOTS / 2 - 1 : MAX_SILENT))
+		return true;
+	if (is_fetch(p->rec->wr.opcode) && sq->fetches + 2 >= max_fetches(f))
+		return true;
+	quiet = sq->quiet + p->cost;
+	return quiet >= MAX_QUIET || 2 * quiet >= f->ctx->m->kpage->window;
+}
+
+/* Does the program want its completion? */
+static bool is_asked(const struct piece *p)
+{
+	return p->last && (p->rec->wr.send_flags & IBV_SEND_SIGNALED);
+}
+
+/* Has the CQ room for a completion of this piece, if it has one and succeeds? */
+static bool may_complete(const struct shim_qp *f, const struct piece *p, bool open)
+{
+	const struct shim_sq *sq = &f->sq;
+
+	/* Hidden ones before it may have taken the entry of the message. */
+	if (is_asked(p))
+		return f->urge || !sq->hidden ||
+		       f->cq->used.hidden <= spare_entries(f->cq);
+	/* Those of others complete, too, and leave an entry of the CQ to this one. */
+	if (has_entry(f->cq) || !must_signal(f, p, open))
+		return true;
+	/* One that is alone takes the entry of the message. */
+	return !sq->signaled && (p->rec->wr.send_flags & IBV_SEND_SIGNALED);
+}
+
+/* Has the CQ room for all that is out if the queue pairs fail? See struct shim_used. */
+static bool may_fail(const struct shim_qp *f, const struct piece *p)
+{
+	const struct shim_used *used = &f->cq->used;
+	uint32_t spare = spare_entries(f->cq);
+	bool extra = is_extra(f, p);
+
+	/* A flow with nothing to wait for goes on: its message is bare, or not open. */
+	if (!f->sq.signaled || (p->last && !extra))
+		return true;
+	return used->extra + (p->last ? used->bare : used->open) < spare;
+}
+
+/**
+ * shim_has_room - is there room for a piece, as far as the flow and its CQ go?
+ * @f: the flow; its member is locked
+ * @p: the piece
+ * @open: everything goes out
+ *
+ * Return: true if so.
+ */
+bool shim_has_room(const struct shim_qp *f, const struct piece *p, bool open)
+{
+	const struct shim_sq *sq = &f->sq;
+
+	if (shim_count_slots(f) >= f->slots->num)
+		return false;
+	if (!may_complete(f, p, open) || !may_fail(f, p))
+		return false;
+	if (open || !sq->signaled)
+		return true;
+	if (is_fetch(p->rec->wr.opcode) && sq->fetches >= max_fetches(f))
+		return false;
+	return sq->chunks < SHIM_SLOTS && sq->hidden < SHIM_SLOTS &&
+	       sq->cost + p->cost <= f->ctx->m->kpage->window;
+}
+
+/**
+ * shim_get_slot_flags - get the flags of the slot of a piece
+ * @f: the flow; its member is locked
+ * @p: the piece, which is not counted yet
+ * @open: everything goes out
+ *
+ * Return: SHIM_SLOT_*.
+ */
+uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct piece *p, bool open)
+{
+	uint16_t flags = SHIM_SLOT_POSTED;
+
+	if (p->cut)
+		flags |= SHIM_SLOT_CHUNK;
+	if (p->last)
+		flags |= SHIM_SLOT_LAST;
+	if (p->rec->wr.send_flags & IBV_SEND_SIGNALED)
+		flags |= SHIM_SLOT_ASKED;
+	if (is_fetch(p->rec->wr.opcode))
+		flags |= SHIM_SLOT_FETCH;
+	if (is_extra(f, p))
+		flags |= SHIM_SLOT_EXTRA;
+	if (is_asked(p) || must_signal(f, p, open))
+		flags |= SHIM_SLOT_SIGNALED;
+	return flags;
+}
+
+/**
+ * shim_pay_part - pay for a part of a piece with what is left of a grant
+ * @f: the flow; its member is locked
+ * @p: the piece, which costs more
+ *
+ * The rest is asked for, also if the record costs more than it did when the program posted
+ * it.
+ *
+ * Return: true if there was something left.
+ */
+bool shim_pay_part(struct shim_qp *f, const struct piece *p)
+{
+	struct shim_book *book = &f->ctx->m->book[shim_get_dir(p->rec)];
+	uint64_t left = shim_budget_left(&book->budget);
+	uint64_t due = p->cost - f->sq.paid;
+
+	if (p->rec->cost < due) {
+		shim_add_cost(f, shim_get_dir(p->rec), due - p->rec->cost);
+		p->rec->cost = due;
+	}
+	shim_budget_spend(&book->budget, left);
+	f->sq.paid += left;
+	book->posted += left;
+	shim_add_cost(f, shim_get_dir(p->rec), -(int64_t)left);
+	p->rec->cost -= left;
+	return left;
+}

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Posting: pieces become work requests of the provider.
+ *
+ * Owns the cutting of RDMA_WRITE and RDMA_READ into pieces, the batch that is given to the
+ * provider, and the turns of the flows. What the provider refuses goes back into the queue,
+ * to its caller, or into an error completion.
+ *
+ * Everything here runs under shim_member.lock, in threads of the program and in the helper,
+ * and allocates no memory. shim_queue_drain() takes the lock itself: it runs in a thread of
+ * the program, and sleeps without the lock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/rdma_isolate.h>
+
+#include "shim.h"
+
+/*
+ * A drain looks for room every 100 us, for a second: providers free it within less. What
+ * they flush comes within 10 ms.
+ */
+enum { DRAIN_US = 100, DRAIN_LOOKS = 10000, FLUSH_LOOKS = 100 };
+
+_Static_assert(sizeof(struct riso_sge) == sizeof(struct ibv_sge), "same layout");
+
+/* Everything goes out, whether there is a grant or not. */
+static bool is_open(const struct shim_qp *f)
+{
+	return f->flush || f->urge || f->class_id == RISO_CLASS_LATENCY || f->alone ||
+	       shim_member_open(f->ctx->m);
+}
+
+/* Account for the next slot as posted. */
+static void count_slot(struct shim_qp *f, const struct shim_slot *slot)
+{
+	bool signaled = slot->flags & SHIM_SLOT_SIGNALED;
+	struct shim_sq *sq = &f->sq;
+
+	if (slot->flags & SHIM_SLOT_CHUNK)
+		sq->chunks++;
+	if (slot->flags & SHIM_SLOT_FETCH)
+		sq->fetches++;
+	if (slot->flags & SHIM_SLOT_EXTRA)
+		f->cq->used.extra++;
+	if (shim_slot_hidden(slot)) {
+		sq->hidden++;
+		f->cq->used.hidden++;
+	}
+	sq->signaled += signaled;
+	sq->direct = sq->direct && !signaled;
+	sq->quiet = signaled ? 0 : sq->quiet + slot->cost;
+	shim_qp_set_parts(f, slot->flags & SHIM_SLOT_LAST ? 0 : sq->parts + 1,
+			  signaled ? 0 : sq->silent + 1);
+	sq->cost += slot->cost;
+	sq->slot++;
+}
+
+/* Let a work request be for a part of its message. */
+static void cut_piece(struct shim_qp *f, const struct piece *p,
+		      struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+	struct riso_cursor *cur = &f->sq.cur;
+
+	wr->wr.rdma.remote_addr += cur->done;
+	if (cur->done)
+		wr->send_flags &= ~IBV_SEND_FENCE;
+	wr->num_sge = riso_chunk_cut((const struct riso_sge *)p->rec->sge,
+				     p->rec->wr.num_sge, cur, p->len,
+				     (struct riso_sge *)sge);
+	wr->sg_list = sge;
+}
+
+/**
+ * shim_make_piece - make a piece's work request, and count it as posted
+ * @f: the flow; its member is locked
+ * @p: the piece
+ * @open: everything goes out
+ * @wr: filled in
+ * @sge: room for its elements
+ */
+void shim_make_piece(struct shim_qp *f, const struct piece *p, bool open,
+		     struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+	struct shim_slots *s = f->slots;
+	struct shim_slot *slot = &s->slot[f->sq.slot % s->num];
+	struct shim_sq *sq = &f->sq;
+	uint64_t cost = p->last && sq->paid > p->cost ? sq->paid : p->cost;
+
+	*wr = p->rec->wr;
+	*slot = (struct shim_slot) {
+		.wr_id = wr->wr_id,
+		.seq = p->rec->seq,
+		.cost = cost,
+		.total = p->rec->len,
+		.dir = shim_get_dir(p->rec),
+		.flags = shim_get_slot_flags(f, p, open),
+	};
+	wr->wr_id = (uintptr_t)slot;
+	if (slot->flags & SHIM_SLOT_SIGNALED)
+		wr->send_flags |= IBV_SEND_SIGNALED;
+	else
+		wr->send_flags &= ~IBV_SEND_SIGNALED;
+	if (p->cut)
+		cut_piece(f, p, wr, sge);
+	count_slot(f, slot);
+	sq->paid -= sq->paid < cost ? sq->paid : cost;
+	if (p->last) {
+		sq->head++;
+		memset(&sq->cur, 0, sizeof(sq->cur));
+	}
+}
+
+/**
+ * struct mark - how things were before a piece of a batch
+ * @sq: of the flow
+ * @used: of its CQ
+ * @slice: of the member
+ * @rec: the piece's record
+ * @budget: of the piece's direction
+ * @cost: what the piece costs
+ * @due: what had not been paid
+ * @pay: how it was paid
+ * @last: the message ends with it
+ */
+struct mark {
+	struct shim_sq sq;
+	struct shim_used used;
+	struct shim_slice slice;
+	struct shim_rec *rec;
+	struct shim_budget budget;
+	uint64_t cost;
+	uint64_t due;
+	enum pay pay;
+	bool last;
+};
+
+static void charge(struct shim_qp *f, const struct mark *k)
+{
+	struct shim_book *book = &f->ctx->m->book[shim_get_dir(k->rec)];
+	uint64_t part = k->due < k->rec->cost ? k->due : k->rec->cost;
+
+	book->posted += k->due;
+	if (k->pay == PAY_DEBT)
+		book->debt += k->due;
+	k->rec->cost -= part;
+	shim_add_cost(f, shim_get_dir(k->rec), -(int64_t)part);
+}
+
+/* The provider takes not even an empty work request: it will raise no event. */
+static bool push_failed(struct shim_qp *f, const struct shim_rec *rec, int err)
+{
+	struct shim_soft e = {
+		.wc = {
+			.wr_id = rec->wr.wr_id,
+			.status = rec->seq == f->slots->failed_seq ?
+				  IBV_WC_LOC_QP_OP_ERR : IBV_WC_WR_FLUSH_ERR,
+			.vendor_err = err,
+			.qp_num = f->qp->qp_num,
+		},
+		.flow = f,
+		.seq = rec->seq,
+	};
+
+	if (!shim_comp_push(f->cq, &e))
+		return false;
+	f->slots->err_seq = rec->seq;
+	shim_pop_head(f);
+	return true;
+}
+
+/*
+ * The provider will never take the record at the head. The queue pair is broken then,
+ * and an empty work request in its place completes with an error, and an event. True if
+ * there is something to be posted now.
+ */
+static bool fail_head(struct shim_qp *f, int err)
+{
+	struct shim_rec *rec = shim_find_rec(f, f->sq.head);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	/* What was posted before completes first. */
+	if (f->sq.signaled && (rec->refused || !f->flush))
+		return false;
+	if (!f->flush) {
+		rec->refused = shim_real.modify_qp(f->qp, &attr, IBV_QP_STATE);
+		f->flush = true;
+		f->slots->failed_seq = rec->seq;
+	}
+	if (rec->refused)
+		return push_failed(f, rec, err);
+	rec->refused = true;
+	if (rec->wr.opcode != IBV_WR_RDMA_READ)
+		rec->wr.opcode = IBV_WR_SEND;
+	rec->wr.send_flags = IBV_SEND_SIGNALED;
+	rec->wr.num_sge = 0;
+	rec->len = 0;
+	memset(&f->sq.cur, 0, sizeof(f->sq.cur));
+	return true;
+}
+
+/* The provider did not take the work request at the head. True as above. */
+static bool refused(struct shim_qp *f, int err)
+{
+	const struct shim_rec *rec = shim_find_rec(f, f->sq.head);
+
+	/* It has room again when something completes. Some providers return it negative. */
+	shim_set_full(f, abs(err) == ENOMEM || abs(err) == EAGAIN);
+	if (f->full && shim_count_slots(f))
+		return false;
+	/* One that has failed already completes. */
+	if (rec->seq >= f->fresh && rec->seq <= f->fresh_last && !f->sq.cur.done &&
+	    !rec->refused) {
+		f->refused = err;
+		return false;
+	}
+	return !f->full && fail_head(f, err);
+}
+
+/* The rest of a message that has failed is not posted. */
+static void drop_failed(struct shim_qp *f)
+{
+	if (shim_queue_len(f) &&
+	    shim_find_rec(f, f->sq.head)->seq == f->slots->err_seq)
+		shim_pop_head(f);
+}
+
+/* Give the batch to the provider; the number that it took. */
+static uint32_t post_batch(struct shim_qp *f, struct ibv_send_wr *wr,
+			   uint32_t num, int *err)
+{
+	struct ibv_send_wr *bad = NULL;
+	uint32_t taken;
+
+	*err = f->ctx->ops.post_send(f->qp, wr, &bad);
+	if (!*err)
+		return num;
+	for (taken = 0; taken < num; taken++)
+		if (bad == &wr[taken])
+			return taken;
+	return 0;
+}
+
+/**
+ * shim_count_posted - note that the provider has taken what is in a slot
+ * @f: the flow; its member is locked
+ * @pos: number of the slot
+ */
+void shim_count_posted(struct shim_qp *f, uint64_t pos)
+{
+	const struct shim_slot *slot = &f->slots->slot[pos % f->slots->num];
+	struct shim_member *m = f->ctx->m;
+
+	if (slot->flags & SHIM_SLOT_SIGNALED)
+		f->cq->owes = false;
+	if (shim_slot_hidden(slot))
+		__atomic_store_n(&m->hidden, m->hidden + 1, __ATOMIC_RELAXED);
+}
+
+/* Post what may be posted, up to a batch; true if there may be more. */
+static bool post_some(struct shim_qp *f, uint64_t now)
+{
+	struct shim_member *m = f->ctx->m;
+	struct ibv_send_wr wr[SHIM_BATCH];
+	struct mark mark[SHIM_BATCH];
+	bool open = is_open(f);
+	enum pay pay = PAY_NOTHING;
+	uint64_t tail = f->tail;
+	uint64_t turn = 0;
+	uint32_t num, taken, i;
+	struct piece p;
+	int err = 0;
+
+	drop_failed(f);
+	if (f->stopped || f->refused)
+		return false;
+	if (!shim_queue_len(f))
+		return true;
+	shim_set_full(f, false);
+	for (num = 0; num < SHIM_BATCH && f->sq.head != tail; num++) {
+		struct mark *k = &mark[num];
+
+		shim_get_piece(f, open, &p);
+		/* Others want their turn, too. */
+		if (num && m->num_busy > 1 && !open && turn + p.len > p.chunk)
+			break;
+		if (!shim_has_room(f, &p, open)) {
+			shim_set_full(f, true);
+			break;
+		}
+		*k = (struct mark) {
+			.sq = f->sq,
+			.used = f->cq->used,
+			.slice = m->slice,
+			.rec = p.rec,
+			.budget = m->book[shim_get_dir(p.rec)].budget,
+			.cost = p.cost,
+			.due = p.cost - (f->sq.paid < p.cost ? f->sq.paid : p.cost),
+			.last = p.last,
+		};
+		pay = shim_choose_pay(f, &p, open, now);
+		if (pay == PAY_NOT)
+			break;
+		k->pay = pay;
+		if (pay == PAY_GRANT)
+			shim_budget_spend(&m->book[shim_get_dir(p.rec)].budget, k->due);
+		shim_make_piece(f, &p, open, &wr[num], f->sge + num * f->max_sge);
+		wr[num].next = NULL;
+		if (num)
+			wr[num - 1].next = &wr[num];
+		turn += p.len;
+	}
+	taken = num ? post_batch(f, wr, num, &err) : 0;
+	if (taken != num) {
+		f->sq = mark[taken].sq;
+		f->cq->used = mark[taken].used;
+		m->slice = mark[taken].slice;
+		for (i = num; i-- > taken;)
+			m->book[shim_get_dir(mark[i].rec)].budget = mark[i].budget;
+	}
+	for (i = 0; i < taken; i++) {
+		shim_count_posted(f, mark[i].sq.slot);
+		charge(f, &mark[i]);
+		if (mark[i].last)
+			shim_unhold_rec(f, mark[i].rec);
+	}
+	if (taken)
+		f->progress_ns = now;
+	if (f->sq.head == tail)
+		shim_set_idle(f);
+	else if (err)
+		return refused(f, err) || taken;
+	else if (pay == PAY_NOT && shim_pay_part(f, &p))
+		f->progress_ns = now;
+	return taken;
+}
+
+/**
+ * shim_queue_drive - post what may be posted, flow by flow
+ * @m: the member, locked
+ *
+ * Takes new grants first, and tells the kernel what came of it.
+ */
+void shim_queue_drive(struct shim_member *m)
+{
+	uint32_t idle = 0;
+	struct shim_qp *f;
+	uint64_t now;
+
+	m->retired = false;
+	while (idle < m->num_busy) {
+		now = shim_sys.now();
+		f = TAILQ_FIRST(&m->busy);
+		TAILQ_REMOVE(&m->busy, f, busy);
+		TAILQ_INSERT_TAIL(&m->busy, f, busy);
+		shim_member_take(m, now);
+		if (post_some(f, now))
+			idle = 0;
+		else
+			idle++;
+	}
+	shim_member_publish(m);
+}
+
+/**
+ * shim_urge_flow - post what a flow holds, whatever that costs
+ * @f: the flow; its member is locked
+ */
+void shim_urge_flow(struct shim_qp *f)
+{
+	f->urge = true;
+	shim_queue_drive(f->ctx->m);
+	f->urge = false;
+}
+
+/*
+ * Is an event to come of what the flow has out, for a program that sleeps and has a
+ * completion to poll? None of ours is solicited.
+ */
+static bool brings_event(const struct shim_qp *f)
+{
+	const struct shim_cq *c = f->cq;
+
+	return f->sq.signaled && c->armed && c->soft_head != c->soft_tail &&
+	       !__atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
+}
+
+/*
+ * The queue pair is to go. In error it completes at once what it has out, and the event
+ * comes. A provider that takes longer is not waited for, nor a session, which may be that
+ * of this thread.
+ */
+static void flush_for_event(struct shim_qp *f)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct shim_member *m = f->ctx->m;
+	uint32_t looks;
+
+	shim_real.modify_qp(f->qp, &attr, IBV_QP_STATE);
+	for (looks = 0; looks < FLUSH_LOOKS; looks++) {
+		shim_lock(&m->lock);
+		shim_comp_reap_most(f->cq, UINT32_MAX);
+		if (!brings_event(f) || !shim_comp_may_reap(f->cq))
+			looks = FLUSH_LOOKS;
+		shim_comp_update(f->cq);
+		shim_unlock_and_drive(m);
+		if (looks < FLUSH_LOOKS)
+			usleep(DRAIN_US);
+	}
+}
+
+/**
+ * shim_queue_drain - give the provider all that a flow holds
+ * @f: the flow, whose queue pair is about to change or to go; its member is not locked
+ * @goes: to go, or to be reset, with all that is out
+ *
+ * The program was told that it is posted. Where the send queue is full, what completes
+ * makes room. An event that would go with the queue pair comes before.
+ */
+void shim_queue_drain(struct shim_qp *f, bool goes)
+{
+	struct shim_member *m = f->ctx->m;
+	uint32_t looks;
+
+	shim_lock(&m->lock);
+	for (looks = 0; looks < DRAIN_LOOKS && shim_queue_len(f); looks++) {
+		if (looks)
+			shim_comp_reap_most(f->cq, UINT32_MAX);
+		shim_urge_flow(f);
+		if (!looks || !shim_queue_len(f))
+			continue;
+		shim_unlock(&m->lock);
+		usleep(DRAIN_US);
+		shim_lock(&m->lock);
+	}
+	goes = goes && brings_event(f);
+	shim_comp_update(f->cq);
+	shim_unlock_and_drive(m);
+	if (goes)
+		flush_for_event(f);
+}
+
+/**
+ * shim_queue_publish - post what was staged
+ * @f: the flow; its member is locked
+ * @num: how many records were staged
+ * @whole: these are posted all or none, as one that is not the first is refused too late
+ *	for that, and completes with an error
+ *
+ * Return: 0, or the provider's error for a record of these; it and those behind it
+ * are not posted, and shim_qp.accepted tells which one it was.
+ */
+int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole)
+{
+	struct shim_member *m = f->ctx->m;
+	int err;
+
+	f->fresh = f->accepted;
+	f->fresh_last = whole ? f->fresh : UINT64_MAX;
+	shim_add_staged(f, num, shim_sys.now());
+	shim_queue_drive(m);
+	if (shim_queue_len(f) && !f->refused && (f->sq.signaled || f->full)) {
+		shim_comp_reap(f->cq);
+		shim_queue_drive(m);
+	}
+	err = f->refused;
+	if (err) {
+		shim_forget_paid(f, shim_find_rec(f, f->sq.head));
+		shim_truncate_queue(f, f->sq.head);
+		shim_member_publish(m);
+	}
+	f->refused = 0;
+	f->fresh = UINT64_MAX;
+	return err;
+}
