@@ -246,62 +246,6 @@ int shim_comp_poll(struct shim_cq *c, int num, struct ibv_wc *wc)
 	return n;
 }
 
-/* The program has armed a CQ that is active; its member is locked. */
-static void note_armed(struct shim_cq *c)
-{
-	c->armed = true;
-	c->owes = c->soft_head != c->soft_tail;
-	c->unseen = 1;
-}
-
-/*
- * Some providers lock an extended CQ from start_poll to end_poll, and who arms it waits
- * for that, as without the shim. It may not be with a lock that the session needs.
- */
-static int arm_in_session(struct shim_cq *c, int solicited_only)
-{
-	struct shim_member *m = c->ctx->m;
-	int err;
-
-	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
-	if (err)
-		return err;
-	shim_lock(&m->lock);
-	note_armed(c);
-	shim_unlock(&m->lock);
-	return 0;
-}
-
-/**
- * shim_comp_arm - what the program's req_notify_cq does
- * @c: the CQ
- * @solicited_only: see there
- *
- * While nothing has to be translated, a lock would cost more than all else that the
- * shim does with a small message. The reaper then takes a CQ for one that is not armed,
- * and leaves it alone, until the program has polled.
- *
- * Return: see there.
- */
-int shim_comp_arm(struct shim_cq *c, int solicited_only)
-{
-	struct shim_member *m = c->ctx->m;
-	int err;
-
-	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
-	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
-		return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
-	if (!shim_cqex_try(c))
-		return arm_in_session(c, solicited_only);
-	shim_lock(&m->lock);
-	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
-	if (!err)
-		note_armed(c);
-	shim_unlock(&m->lock);
-	shim_cqex_leave(c);
-	return err;
-}
-
 /* How many completions of the program may be taken? See above. */
 static uint32_t may_reap(const struct shim_cq *c)
 {
@@ -337,7 +281,12 @@ static void reap(struct shim_cq *c, uint32_t max)
 		shim_comp_bury(c);
 }
 
-static void take(struct shim_cq *c, uint32_t max)
+/**
+ * shim_take_completions - poll a CQ on behalf of the program
+ * @c: the CQ; nobody else polls it
+ * @max: completions of the program that may be taken
+ */
+void shim_take_completions(struct shim_cq *c, uint32_t max)
 {
 	if (c->ex)
 		shim_cqex_fill(c, max);
@@ -368,7 +317,7 @@ void shim_comp_reap_most(struct shim_cq *c, uint32_t max)
 {
 	if (!shim_cqex_try(c))
 		return;
-	take(c, max);
+	shim_take_completions(c, max);
 	shim_cqex_leave(c);
 }
 
@@ -385,59 +334,6 @@ void shim_comp_reap(struct shim_cq *c)
 	shim_comp_reap_most(c, max);
 	if (max == 1 && c->soft_head != c->soft_tail)
 		c->unseen = 1;
-}
-
-/* Is there a completion for the program? Nobody else polls. */
-static bool has_news(struct shim_cq *c)
-{
-	if (c->soft_head == c->soft_tail)
-		take(c, 1);
-	return c->soft_head != c->soft_tail;
-}
-
-/* Is there none, also after the CQ has been armed again? */
-static bool has_none(struct shim_cq *c)
-{
-	int solicited = __atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
-	bool none;
-
-	/* Who has a session open looks himself, and may have the provider's lock. */
-	if (!shim_cqex_try(c))
-		return false;
-	none = !has_news(c) && !c->ctx->ops.req_notify_cq(c->cq, solicited) &&
-	       !has_news(c);
-	shim_cqex_leave(c);
-	return none;
-}
-
-/**
- * shim_comp_is_news - was an event raised for a completion of the program?
- * @c: the CQ, whose event is not acknowledged
- *
- * If not, it is armed again. Where another thread has polled something since an event was
- * told last, this one may have been for that, and the one who waits has to hear of it.
- *
- * Return: true if it was, or if that cannot be told.
- */
-bool shim_comp_is_news(struct shim_cq *c)
-{
-	struct shim_member *m = c->ctx->m;
-	bool news;
-
-	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
-		return true;
-	shim_lock(&m->lock);
-	news = c->shown && c->shown != pthread_self();
-	news = news || !has_none(c);
-	if (news)
-		c->shown = 0;
-	/* The program is there and sleeps: the helper need not look for it. */
-	c->unseen = 1;
-	if (shim_member_news(m))
-		shim_queue_drive(m);
-	shim_comp_update(c);
-	shim_unlock_and_drive(m);
-	return news;
 }
 
 /**

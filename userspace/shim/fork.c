@@ -41,6 +41,59 @@ void shim_leave(void)
 		pthread_setcancelstate(cancel_state, NULL);
 }
 
+static struct shim_map *const maps[] = {
+	&shim_ctxs, &shim_qps, &shim_cqs, &shim_tags, &shim_told,
+};
+
+/**
+ * shim_maps_lock - let nobody change a map
+ *
+ * For fork().
+ */
+static void shim_maps_lock(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(maps); i++)
+		pthread_mutex_lock(&maps[i]->lock);
+}
+
+/**
+ * shim_maps_unlock - the opposite of shim_maps_lock()
+ */
+static void shim_maps_unlock(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(maps); i++)
+		pthread_mutex_unlock(&maps[i]->lock);
+}
+
+/**
+ * shim_qps_forked - flows go straight to the provider from here on
+ *
+ * In a child. What is held is the parent's.
+ */
+static void shim_qps_forked(void)
+{
+	struct shim_map_table *t = shim_qps.table;
+	size_t i;
+
+	for (i = 0; t && i <= t->mask; i++) {
+		struct shim_qp *f = t->entry[i].value;
+
+		if (t->entry[i].key <= SHIM_MAP_REMOVED)
+			continue;
+		f->alone = true;
+		f->build.open = false;
+		f->classes = f->ctx->m->kpage->classes;
+		shim_queue_drop(f);
+		shim_queue_pass(f);
+		/* Whatever pieces are out. */
+		f->pass = true;
+	}
+}
+
 /* Does this thread hold a lock of ours, or does one that does wait for its poll? */
 static bool is_inside(void)
 {

@@ -531,35 +531,60 @@ struct shim_qp {
 	struct shim_build build;
 };
 
-/* ops.c: contexts, queue pairs and CQs of the program. */
-extern struct shim_map shim_ctxs, shim_qps, shim_cqs;
-extern pthread_mutex_t shim_class_lock;
-extern pthread_mutex_t shim_size_lock;
+/* ctx.c: contexts. */
+extern struct shim_map shim_ctxs;
 
-struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
-			      void *cq_context,
-			      struct ibv_comp_channel *channel,
-			      int comp_vector);
-int shim_resize_cq(struct ibv_cq *cq, int cqe);
-int shim_destroy_cq(struct ibv_cq *cq);
-int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
-		      void **cq_context);
-void shim_qp_ask(struct shim_qp *f);
-void shim_qps_refresh(struct shim_member *m);
-void shim_qps_no_thread(struct shim_member *m);
-int shim_set_class(struct ibv_qp *qp, uint32_t class_id);
-int shim_over_target(struct ibv_qp *qp);
+struct ibv_context *shim_open_device(struct ibv_device *device);
+struct ibv_context *shim_import_device(int cmd_fd);
+int shim_close_device(struct ibv_context *context);
+
+/* qp.c: queue pairs. */
+extern struct shim_map shim_qps, shim_told;
+
 struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *shim_create_qp_ex(struct ibv_context *context,
+				 struct ibv_qp_init_attr_ex *attr_ex);
+void shim_del_flow(struct shim_qp *f);
+void shim_forget_flow(struct shim_qp *f, uint32_t qp_num);
 int shim_destroy_qp(struct ibv_qp *qp);
 int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int shim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		  struct ibv_qp_init_attr *init_attr);
-struct ibv_context *shim_open_device(struct ibv_device *device);
-struct ibv_context *shim_import_device(int cmd_fd);
-int shim_close_device(struct ibv_context *context);
-void shim_maps_lock(void);
-void shim_maps_unlock(void);
-void shim_qps_forked(void);
+
+/* cq.c: CQs. */
+extern struct shim_map shim_cqs;
+extern pthread_mutex_t shim_size_lock;
+
+int shim_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+void shim_free_cq(struct shim_cq *c);
+int shim_add_capped(int asked, int more, int max);
+struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
+			      void *cq_context,
+			      struct ibv_comp_channel *channel,
+			      int comp_vector);
+struct ibv_cq_ex *shim_create_cq_ex(struct ibv_context *context,
+				    struct ibv_cq_init_attr_ex *attr);
+int shim_resize_cq(struct ibv_cq *cq, int cqe);
+int shim_destroy_cq(struct ibv_cq *cq);
+bool shim_reserve_entries(struct shim_cq *c);
+void shim_unreserve_entries(struct shim_cq *c);
+
+/* event.c: events of CQs. */
+int shim_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+bool shim_comp_is_news(struct shim_cq *c);
+int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+		      void **cq_context);
+
+/* class.c: classes. */
+extern pthread_mutex_t shim_class_lock;
+
+uint32_t shim_get_default_wish(void);
+void shim_qp_ask(struct shim_qp *f);
+void shim_qps_refresh(struct shim_member *m);
+void shim_ask_refused(struct shim_member *m);
+void shim_qps_no_thread(struct shim_member *m);
+int shim_set_class(struct ibv_qp *qp, uint32_t class_id);
+int shim_over_target(struct ibv_qp *qp);
 
 /* record.c: records. */
 int shim_queue_alloc(struct shim_qp *f, uint32_t sq_entries);
@@ -651,11 +676,10 @@ void shim_comp_join(struct shim_qp *f);
 bool shim_comp_push(struct shim_cq *c, const struct shim_soft *e);
 void shim_comp_pop(struct shim_cq *c, struct shim_soft *e);
 int shim_comp_poll(struct shim_cq *c, int num, struct ibv_wc *wc);
-int shim_comp_arm(struct shim_cq *c, int solicited_only);
+void shim_take_completions(struct shim_cq *c, uint32_t max);
 bool shim_comp_may_reap(struct shim_cq *c);
 void shim_comp_reap_most(struct shim_cq *c, uint32_t max);
 void shim_comp_reap(struct shim_cq *c);
-bool shim_comp_is_news(struct shim_cq *c);
 int shim_comp_grow(struct shim_cq *c, int asked);
 int shim_comp_attach(struct shim_qp *f);
 void shim_comp_detach(struct shim_qp *f);

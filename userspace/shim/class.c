@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Classes: which class a flow has, and who may choose it.
+ *
+ * Owns what the program wishes and what is in force. The shim asks the kernel when a queue
+ * pair is created, when the program chooses a class, and when the kernel has changed its
+ * rules. The first queue pair attaches the process to the device. The kernel learns why a
+ * flow cannot be governed.
+ *
+ * Locks: shim_class_lock is held from the question until the answer is in force, so the
+ * last answer counts. shim_member.lock is taken inside it, only to put the answer into
+ * force. The kernel is never asked under shim_member.lock.
+ *
+ * Runs in threads of the program. The helper asks for flows that hold something.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/rdma_isolate.h>
+
+#include "shim.h"
+
+/* Serialises who asks the kernel: the last answer is the one in force. */
+pthread_mutex_t shim_class_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/**
+ * shim_get_default_wish - get the class of a program that chooses none
+ *
+ * Return: the class that RDMA_ISOLATE_CLASS names, or RISO_CLASS_BY_RULE.
+ */
+uint32_t shim_get_default_wish(void)
+{
+	static const struct {
+		const char *name;
+		uint32_t class_id;
+	} names[] = {
+		{ "latency", RISO_CLASS_LATENCY },
+		{ "throughput", RISO_CLASS_THROUGHPUT },
+		{ "bandwidth", RISO_CLASS_BANDWIDTH },
+	};
+	const char *env = getenv("RDMA_ISOLATE_CLASS");
+	size_t i;
+
+	if (!env)
+		return RISO_CLASS_BY_RULE;
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(env, names[i].name))
+			return names[i].class_id;
+	shim_debug("RDMA_ISOLATE_CLASS: there is no class '%s'", env);
+	return RISO_CLASS_BY_RULE;
+}
+
+/* Ask the kernel for the class @wish; an error leaves things as they are. Locked. */
+static int ask(struct shim_qp *f, uint32_t wish)
+{
+	struct shim_member *m = f->ctx->m;
+	uint32_t class_id = wish;
+	int err;
+
+	err = shim_member_register(m, f->qp->qp_num, &class_id);
+	if (err)
+		return err;
+	if (class_id != RISO_CLASS_LATENCY)
+		shim_comp_join(f);
+	shim_lock(&m->lock);
+	f->alone = false;
+	f->class_id = class_id;
+	f->joins = false;
+	shim_queue_pass(f);
+	if (m->held)
+		shim_queue_drive(m);
+	shim_unlock_and_drive(m);
+	return 0;
+}
+
+/* Take part in the device, and ask for the class that the flow would like. Locked. */
+static int join(struct shim_qp *f)
+{
+	struct shim_member *m = f->ctx->m;
+	uint32_t classes;
+	int err;
+
+	err = shim_member_attach(m, f->qp->qp_num);
+	classes = __atomic_load_n(&m->kpage->classes, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
+	if (err)
+		return err;
+	err = ask(f, f->class_wish);
+	if (err != EPERM || f->class_wish == RISO_CLASS_BY_RULE)
+		return err;
+	shim_debug("%s: no rule lets this program choose its class", m->name);
+	return ask(f, RISO_CLASS_BY_RULE);
+}
+
+/* The kernel knows why it has no place for a process. */
+static void report_refused(struct shim_qp *f, int err)
+{
+	struct shim_member *m = f->ctx->m;
+
+	shim_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
+		   strerror(err));
+	__atomic_store_n(&m->refused, true, __ATOMIC_RELAXED);
+	switch (err) {
+	case EUSERS:
+	case EDQUOT:
+		return;
+	case ENOMEM:
+		return shim_member_report(m, f->qp->qp_num, RISO_REASON_MEMORY);
+	case EAGAIN:
+		return shim_member_report(m, f->qp->qp_num, RISO_REASON_NO_THREAD);
+	default:
+		shim_member_report(m, f->qp->qp_num, RISO_REASON_SHIM_LIMIT);
+	}
+}
+
+static void ask_kernel(struct shim_qp *f)
+{
+	struct shim_member *m = f->ctx->m;
+	int err;
+
+	err = join(f);
+	if (!err)
+		return;
+	report_refused(f, err);
+	shim_lock(&m->lock);
+	f->alone = true;
+	shim_queue_pass(f);
+	if (m->held)
+		shim_queue_drive(m);
+	shim_unlock_and_drive(m);
+}
+
+/**
+ * shim_qp_ask - have a flow governed, in a class
+ * @f: the flow; nothing is locked
+ *
+ * A wish that no rule allows is kept: another rule may.
+ */
+void shim_qp_ask(struct shim_qp *f)
+{
+	shim_lock(&shim_class_lock);
+	ask_kernel(f);
+	shim_unlock(&shim_class_lock);
+}
+
+/* Does it hold something, and may its class have changed? */
+static bool is_stale(void *value, void *arg)
+{
+	struct shim_qp *f = value;
+
+	return f->ctx->m == arg && !shim_qp_fresh(f) &&
+	       __atomic_load_n(&f->holds, __ATOMIC_RELAXED);
+}
+
+/**
+ * shim_qps_refresh - ask for the classes of flows that hold something
+ * @m: the member, not locked
+ *
+ * For those that the program does not post to. A flow leaves the map under
+ * shim_class_lock, so those that are found stay.
+ */
+void shim_qps_refresh(struct shim_member *m)
+{
+	uint32_t classes = __atomic_load_n(&shim_member_kpage(m)->classes,
+					   __ATOMIC_ACQUIRE);
+	struct shim_qp *f;
+	int saved = errno;
+
+	shim_lock(&shim_class_lock);
+	while ((f = shim_map_search(&shim_qps, is_stale, m)))
+		ask_kernel(f);
+	__atomic_store_n(&m->classes, classes, __ATOMIC_RELAXED);
+	shim_unlock(&shim_class_lock);
+	errno = saved;
+}
+
+static bool mark_stale(void *value, void *arg)
+{
+	struct shim_qp *f = value;
+	struct shim_member *m = f->ctx->m;
+
+	if (m == arg)
+		__atomic_store_n(&f->classes, m->kpage->classes - 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/**
+ * shim_ask_refused - have flows that were refused ask again
+ * @m: the member, not locked
+ *
+ * There may be a place, or a thread, by now. All flows ask again with their next post.
+ */
+void shim_ask_refused(struct shim_member *m)
+{
+	shim_lock(&shim_class_lock);
+	if (__atomic_exchange_n(&m->refused, false, __ATOMIC_RELAXED))
+		shim_map_search(&shim_qps, mark_stale, m);
+	shim_unlock(&shim_class_lock);
+}
+
+static bool tell_no_thread(void *value, void *arg)
+{
+	struct shim_qp *f = value;
+
+	if (f->ctx->m == arg)
+		shim_member_report(arg, f->qp->qp_num, RISO_REASON_NO_THREAD);
+	return false;
+}
+
+/**
+ * shim_qps_no_thread - a member has no helper, so nothing of it is governed
+ * @m: the member, attached and not locked
+ */
+void shim_qps_no_thread(struct shim_member *m)
+{
+	shim_map_search(&shim_qps, tell_no_thread, m);
+}
+
+/**
+ * shim_set_class - rdma_isolate_set_class()
+ * @qp: see there
+ * @class_id: see there
+ *
+ * Return: see there.
+ */
+int shim_set_class(struct ibv_qp *qp, uint32_t class_id)
+{
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
+	int err;
+
+	if (class_id > RISO_CLASS_BANDWIDTH)
+		return EINVAL;
+	if (!f)
+		return EOPNOTSUPP;
+	shim_lock(&shim_class_lock);
+	err = f->alone ? EOPNOTSUPP : ask(f, class_id);
+	if (!err)
+		f->class_wish = class_id;
+	shim_unlock(&shim_class_lock);
+	return err;
+}
+
+/**
+ * shim_over_target - rdma_isolate_over_target()
+ * @qp: see there
+ *
+ * Return: see there.
+ */
+int shim_over_target(struct ibv_qp *qp)
+{
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
+
+	return f && !f->alone &&
+	       __atomic_load_n(&shim_member_kpage(f->ctx->m)->over_target,
+			       __ATOMIC_RELAXED);
+}

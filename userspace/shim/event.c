@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Events of CQs: the program arms a CQ, and waits for its events.
+ *
+ * Completions of pieces raise events, too. An event that says nothing to the program is
+ * acknowledged here, and its CQ is armed again.
+ *
+ * Locks: shim_member.lock protects what the program has armed and seen. A CQ is armed
+ * without it while the CQ is not active, or while a session is open there. No lock is held
+ * while ibv_get_cq_event() sleeps.
+ *
+ * Everything here runs in threads of the program.
+ */
+#include <fcntl.h>
+#include <poll.h>
+
+#include "shim.h"
+
+/* The program has armed a CQ that is active; its member is locked. */
+static void note_armed(struct shim_cq *c)
+{
+	c->armed = true;
+	c->owes = c->soft_head != c->soft_tail;
+	c->unseen = 1;
+}
+
+/*
+ * Some providers lock an extended CQ from start_poll to end_poll, and who arms it waits
+ * for that, as without the shim. It may not be with a lock that the session needs.
+ */
+static int arm_in_session(struct shim_cq *c, int solicited_only)
+{
+	struct shim_member *m = c->ctx->m;
+	int err;
+
+	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
+	if (err)
+		return err;
+	shim_lock(&m->lock);
+	note_armed(c);
+	shim_unlock(&m->lock);
+	return 0;
+}
+
+/**
+ * shim_comp_arm - what the program's req_notify_cq does
+ * @c: the CQ
+ * @solicited_only: see there
+ *
+ * While nothing has to be translated, a lock would cost more than all else that the
+ * shim does with a small message. The reaper then takes a CQ for one that is not armed,
+ * and leaves it alone, until the program has polled.
+ *
+ * Return: see there.
+ */
+static int shim_comp_arm(struct shim_cq *c, int solicited_only)
+{
+	struct shim_member *m = c->ctx->m;
+	int err;
+
+	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
+		return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
+	if (!shim_cqex_try(c))
+		return arm_in_session(c, solicited_only);
+	shim_lock(&m->lock);
+	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
+	if (!err)
+		note_armed(c);
+	shim_unlock(&m->lock);
+	shim_cqex_leave(c);
+	return err;
+}
+
+/**
+ * shim_req_notify_cq - the program's req_notify_cq
+ * @cq: the CQ
+ * @solicited_only: arm it for solicited completions only
+ *
+ * Return: 0 or an error.
+ */
+int shim_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
+
+	if (!c)
+		return shim_find_ctx(cq->context)->ops.req_notify_cq(cq, solicited_only);
+	return shim_comp_arm(c, solicited_only);
+}
+
+/* Is there a completion for the program? Nobody else polls. */
+static bool has_news(struct shim_cq *c)
+{
+	if (c->soft_head == c->soft_tail)
+		shim_take_completions(c, 1);
+	return c->soft_head != c->soft_tail;
+}
+
+/* Is there none, also after the CQ has been armed again? */
+static bool has_none(struct shim_cq *c)
+{
+	int solicited = __atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
+	bool none;
+
+	/* Who has a session open looks himself, and may have the provider's lock. */
+	if (!shim_cqex_try(c))
+		return false;
+	none = !has_news(c) && !c->ctx->ops.req_notify_cq(c->cq, solicited) &&
+	       !has_news(c);
+	shim_cqex_leave(c);
+	return none;
+}
+
+/**
+ * shim_comp_is_news - was an event raised for a completion of the program?
+ * @c: the CQ, whose event is not acknowledged
+ *
+ * If not, it is armed again. Where another thread has polled something since an event was
+ * told last, this one may have been for that, and the one who waits has to hear of it.
+ *
+ * Return: true if it was, or if that cannot be told.
+ */
+bool shim_comp_is_news(struct shim_cq *c)
+{
+	struct shim_member *m = c->ctx->m;
+	bool news;
+
+	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
+		return true;
+	shim_lock(&m->lock);
+	news = c->shown && c->shown != pthread_self();
+	news = news || !has_none(c);
+	if (news)
+		c->shown = 0;
+	/* The program is there and sleeps: the helper need not look for it. */
+	c->unseen = 1;
+	if (shim_member_news(m))
+		shim_queue_drive(m);
+	shim_comp_update(c);
+	shim_unlock_and_drive(m);
+	return news;
+}
+
+/* Will ibv_get_cq_event() sleep? */
+static bool sleeps(struct ibv_comp_channel *channel)
+{
+	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
+	int flags;
+
+	if (poll(&p, 1, 0))
+		return false;
+	flags = fcntl(channel->fd, F_GETFL);
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+/* May an event be one that says nothing to the program? */
+static bool may_hide(const struct shim_ctx *ctx)
+{
+	return __atomic_load_n(&ctx->tagged, __ATOMIC_RELAXED) &&
+	       (__atomic_load_n(&ctx->m->held, __ATOMIC_RELAXED) ||
+		__atomic_load_n(&ctx->m->hidden, __ATOMIC_RELAXED));
+}
+
+/* The next event that says something to the program; one that does not sleep has any. */
+static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
+					      struct ibv_cq **cq, void **cq_context)
+{
+	bool any = !sleeps(channel);
+	struct shim_cq *c;
+	int err;
+
+	for (;;) {
+		err = shim_real.get_cq_event(channel, cq, cq_context);
+		if (err || any)
+			return err;
+		c = shim_map_find(&shim_cqs, *cq);
+		if (!c || shim_comp_is_news(c))
+			return 0;
+		shim_real.ack_cq_events(*cq, 1);
+	}
+}
+
+/**
+ * shim_get_cq_event - ibv_get_cq_event()
+ * @channel: see there
+ * @cq: see there
+ * @cq_context: see there
+ *
+ * Completions of chunks raise events, too. A call that sleeps here sleeps on. One that
+ * finds an event may come from a program that was woken up elsewhere, as in poll(), and
+ * may not be held here: it finds an empty CQ, as programs have to expect.
+ *
+ * Return: see there.
+ */
+int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+		      void **cq_context)
+{
+	struct shim_ctx *ctx = shim_find_ctx(channel->context);
+
+	if (ctx && may_hide(ctx))
+		return get_news(channel, cq, cq_context);
+	return shim_real.get_cq_event(channel, cq, cq_context);
+}
