@@ -18,6 +18,16 @@
 #include <string.h>
 #include <linux/rdma_isolate.h>
 
+#include "class.h"
+#include "comp.h"
+#include "ctx.h"
+#include "fork.h"
+#include "helper.h"
+#include "map.h"
+#include "member.h"
+#include "post.h"
+#include "qp.h"
+#include "record.h"
 #include "shim.h"
 
 /* Serialises who asks the kernel: the last answer is the one in force. */

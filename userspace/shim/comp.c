@@ -25,9 +25,20 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "shim.h"
+#include "class.h"
+#include "comp.h"
+#include "core/chunk.h"
+#include "cqex.h"
+#include "ctx.h"
+#include "fork.h"
+#include "helper.h"
+#include "member.h"
+#include "poller.h"
+#include "post.h"
+#include "qp.h"
+#include "record.h"
+#include "slot.h"
 
 /* A program that has not polled for so many rounds of the helper waits otherwise. */
 enum { UNSEEN = 100 };

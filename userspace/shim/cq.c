@@ -16,6 +16,12 @@
  */
 #include <stdlib.h>
 
+#include "comp.h"
+#include "cq.h"
+#include "cqex.h"
+#include "ctx.h"
+#include "fork.h"
+#include "poller.h"
 #include "shim.h"
 
 struct shim_map shim_cqs = SHIM_MAP_INIT;

@@ -2,17 +2,29 @@
 /*
  * Extended CQs: ibv_start_poll() and what follows.
  *
- * While no flow completes in the CQ, a session is the provider's own. Otherwise the
- * completions of the provider are copied to the soft ring first, with all that the
- * CQ can tell of them, and the program is shown those.
+ * Owns the functions that the shim swaps in struct ibv_cq_ex. While no flow completes in
+ * the CQ, a session is the provider's own. Otherwise the completions of the provider are
+ * copied to the soft ring first, with all that the CQ can tell of them, and the program is
+ * shown those.
  *
- * Lock: shim_cq.session is held from start_poll to end_poll, as providers hold one of
- * their own. The reaper, who comes under shim_member.lock, only tries it, and so do who
- * arms the CQ and who has it resized for the chunks of one more flow.
+ * Locks: shim_cq.session is held from start_poll to end_poll, as providers hold one of
+ * their own. It protects the completion that is shown. The reaper, who comes under
+ * shim_member.lock, only tries it. Who arms the CQ, and who has it resized for the chunks of
+ * one more flow, only try it, too.
+ *
+ * Sessions run in threads of the program. The helper runs shim_cqex_fill().
  */
 #include <errno.h>
 
-#include "shim.h"
+#include "comp.h"
+#include "cq.h"
+#include "cqex.h"
+#include "ctx.h"
+#include "fork.h"
+#include "helper.h"
+#include "member.h"
+#include "post.h"
+#include "slot.h"
 
 static struct shim_cq *find(struct ibv_cq_ex *cq)
 {

@@ -17,6 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comp.h"
+#include "cq.h"
+#include "ctx.h"
+#include "event.h"
+#include "member.h"
+#include "post.h"
+#include "qp.h"
+#include "send.h"
 #include "shim.h"
 
 struct shim_map shim_ctxs = SHIM_MAP_INIT;

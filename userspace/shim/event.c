@@ -14,6 +14,15 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include "comp.h"
+#include "cq.h"
+#include "cqex.h"
+#include "ctx.h"
+#include "event.h"
+#include "fork.h"
+#include "helper.h"
+#include "member.h"
+#include "post.h"
 #include "shim.h"
 
 /* The program has armed a CQ that is active; its member is locked. */

@@ -15,7 +15,17 @@
  *
  * The handlers run in the thread that forks. shim_enter() and shim_leave() run in any.
  */
+#include "class.h"
+#include "cq.h"
+#include "ctx.h"
+#include "fork.h"
+#include "helper.h"
+#include "member.h"
+#include "poller.h"
+#include "qp.h"
+#include "record.h"
 #include "shim.h"
+#include "slot.h"
 
 /* How many locks this thread holds, and whether it could be cancelled without. */
 static __thread unsigned int inside;

@@ -24,6 +24,13 @@
 #include <signal.h>
 #include <time.h>
 
+#include "class.h"
+#include "comp.h"
+#include "fork.h"
+#include "helper.h"
+#include "member.h"
+#include "post.h"
+#include "qp.h"
 #include "shim.h"
 
 /* How long the helper waits for the kernel, in microseconds. */

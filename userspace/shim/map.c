@@ -2,18 +2,21 @@
 /*
  * A map from addresses to what the shim knows of them, read without a lock.
  *
- * Open addressing, at most half full. An entry never moves, so whoever looks an
- * address up finds it while others come and go. A table that has become too small
- * is replaced by a larger copy; the old one stays for those who still read it,
- * which costs as much memory again at most.
+ * Owns the tables of a map. They use open addressing and are at most half full. An entry
+ * never moves, so whoever looks an address up finds it while others come and go. A table
+ * that has become too small is replaced by a larger copy. The old one stays for those who
+ * still read it, which costs as much memory again at most.
  *
  * Lock: shim_map.lock is taken by those who change the map; nothing else is
  * taken inside it.
+ *
+ * Runs in any thread.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shim.h"
+#include "fork.h"
+#include "map.h"
 
 enum { FIRST_BITS = 8 };
 

@@ -8,7 +8,7 @@
  *
  * Owns the list of members, the pages, and what is read from and written to them.
  *
- * Locks: shim_members.lock protects the list, and counts the contexts of a member. It is
+ * Locks: shim_members.lock protects the list, and the number of contexts of a member. It is
  * never taken under shim_member.lock. shim_member.lock protects the books, and what the
  * pages said last. The file belongs to who holds shim_class_lock.
  *
@@ -22,9 +22,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fork.h"
+#include "helper.h"
+#include "member.h"
 #include "shim.h"
 
-/* Microseconds that it may spin at most. */
+/* Microseconds that the helper may spin at most. */
 enum { SPIN_MAX = 1000 };
 
 struct shim_members shim_members = {

@@ -12,7 +12,16 @@
  * Everything here runs under shim_member.lock, in threads of the program and in the helper.
  * It allocates no memory.
  */
-#include "shim.h"
+#include "core/chunk.h"
+#include "cq.h"
+#include "ctx.h"
+#include "grant.h"
+#include "member.h"
+#include "pay.h"
+#include "post.h"
+#include "qp.h"
+#include "record.h"
+#include "slot.h"
 
 /* What is held this long without a grant goes out as debt. */
 static const uint64_t deadline_ns = 1000000000;

@@ -2,10 +2,10 @@
 /*
  * Threads that poll a CQ without a lock, as nothing there has to be translated.
  *
- * Before a flow posts with tags for the first time, its CQ becomes active, and who
- * begins to poll from then on takes the lock. shim_pollers_wait() returns when the polls
- * are over that began before, whose completions nobody translates. So no completion of
- * a tag is ever in the hands of a thread that does not hold the lock.
+ * Owns the list of these threads. Before a flow posts with tags for the first time, its CQ
+ * becomes active, and who begins to poll from then on takes the lock. shim_pollers_wait()
+ * returns when the polls are over that began before, whose completions nobody translates. So
+ * no completion of a tag is ever in the hands of a thread that does not hold the lock.
  *
  * Each thread has a number of its own, odd while it polls so. It writes the number and
  * then looks whether the CQ is active; who waits has made it active and then looks at
@@ -15,11 +15,15 @@
  *
  * Lock: pollers.lock protects the list. It is taken inside of shim_class_lock, and
  * nothing is taken inside of it.
+ *
+ * Threads of the program add themselves. Threads of the program and the helper wait.
  */
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fork.h"
+#include "poller.h"
 #include "shim.h"
 
 enum {

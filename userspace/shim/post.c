@@ -16,7 +16,20 @@
 #include <unistd.h>
 #include <linux/rdma_isolate.h>
 
+#include "comp.h"
+#include "core/chunk.h"
+#include "cq.h"
+#include "ctx.h"
+#include "fork.h"
+#include "grant.h"
+#include "helper.h"
+#include "member.h"
+#include "pay.h"
+#include "post.h"
+#include "qp.h"
+#include "record.h"
 #include "shim.h"
+#include "slot.h"
 
 /*
  * A drain looks for room every 100 us, for a second: providers free it within less. What

@@ -8,13 +8,22 @@
  * handle of ours: dlopen() gives one to who asks for libibverbs. What we do not have
  * is found in libibverbs itself, which we are linked with.
  *
- * The table of the real functions is filled once and read without a lock after.
+ * Owns the filling of shim_real: the first call fills the table once, and all read it
+ * without a lock after.
+ *
+ * Everything here runs in threads of the program.
  */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "class.h"
+#include "cq.h"
+#include "ctx.h"
+#include "event.h"
+#include "qp.h"
+#include "rdma_isolate.h"
 #include "shim.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -21,7 +21,19 @@
 #include <string.h>
 #include <linux/rdma_isolate.h>
 
+#include "class.h"
+#include "comp.h"
+#include "cq.h"
+#include "ctx.h"
+#include "fork.h"
+#include "helper.h"
+#include "member.h"
+#include "post.h"
+#include "qp.h"
+#include "record.h"
 #include "shim.h"
+#include "slot.h"
+#include "wr.h"
 
 struct shim_map shim_qps = SHIM_MAP_INIT;
 

@@ -19,7 +19,15 @@
 #include <string.h>
 #include <linux/rdma_isolate.h>
 
-#include "shim.h"
+#include "comp.h"
+#include "cq.h"
+#include "ctx.h"
+#include "member.h"
+#include "pay.h"
+#include "post.h"
+#include "qp.h"
+#include "record.h"
+#include "slot.h"
 
 enum {
 	DEFAULT_MTU = 1024,

@@ -14,7 +14,15 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "shim.h"
+#include "class.h"
+#include "ctx.h"
+#include "fork.h"
+#include "helper.h"
+#include "pay.h"
+#include "post.h"
+#include "qp.h"
+#include "record.h"
+#include "send.h"
 
 /* Work requests that go straight to the provider with a completion that is ours to ask for */
 enum { DIRECT_BATCH = 32 };

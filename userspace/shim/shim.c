@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "poller.h"
 #include "shim.h"
 
 struct shim_real shim_real;

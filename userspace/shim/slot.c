@@ -19,7 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim.h"
+#include "cq.h"
+#include "ctx.h"
+#include "member.h"
+#include "qp.h"
+#include "record.h"
+#include "slot.h"
 
 enum { PAGE = 4096 };
 

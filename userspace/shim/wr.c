@@ -2,17 +2,26 @@
 /*
  * The functions of ibv_wr_start() to ibv_wr_complete().
  *
- * On a governed queue pair they write records behind those that are held, which
- * ibv_wr_complete() makes a part of the queue; from there on it is as if they had
- * been posted with ibv_post_send(). Otherwise the provider's own functions are called.
+ * Owns the functions that the shim swaps in struct ibv_qp_ex. On a governed queue pair they
+ * write records behind those that are held. ibv_wr_complete() makes these a part of the
+ * queue, and from there on it is as if ibv_post_send() had posted them. Otherwise the
+ * provider's own functions are called.
  *
  * Lock: shim_build.lock is held from start to complete or abort, as providers hold one
  * of their own, so nobody else writes there.
+ *
+ * Everything here runs in threads of the program.
  */
 #include <errno.h>
-#include <string.h>
 
-#include "shim.h"
+#include "class.h"
+#include "ctx.h"
+#include "fork.h"
+#include "helper.h"
+#include "post.h"
+#include "qp.h"
+#include "record.h"
+#include "wr.h"
 
 static struct shim_qp *find(struct ibv_qp_ex *qp)
 {

@@ -12,9 +12,12 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <linux/rdma_isolate.h>
 
 #include "fake_kernel.h"
 #include "fake_verbs.h"
+#include "grant.h"
+#include "poller.h"
 #include "shim.h"
 
 struct fake_kernel fake_kernel;

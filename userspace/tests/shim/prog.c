@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fork.h"
+#include "helper.h"
+#include "post.h"
 #include "prog.h"
 
 uint8_t *prog_local, *prog_remote;

@@ -14,11 +14,16 @@
 #include <pthread.h>
 
 #include <cmocka.h>
+#include <linux/rdma_isolate.h>
 
+#include "class.h"
+#include "cq.h"
+#include "ctx.h"
 #include "fake_cq.h"
 #include "fake_kernel.h"
 #include "fake_qp.h"
 #include "fake_verbs.h"
+#include "qp.h"
 #include "shim.h"
 
 enum {

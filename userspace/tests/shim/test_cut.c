@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "grant.h"
 #include "prog.h"
 #include "tests.h"
 

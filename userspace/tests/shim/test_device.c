@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "member.h"
 #include "prog.h"
 #include "tests.h"
 

@@ -6,7 +6,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "comp.h"
+#include "event.h"
+#include "fork.h"
+#include "helper.h"
+#include "member.h"
+#include "post.h"
 #include "prog.h"
+#include "shim.h"
 #include "tests.h"
 
 /* A round of the helper */

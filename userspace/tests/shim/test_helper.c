@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fork.h"
+#include "helper.h"
+#include "member.h"
 #include "prog.h"
 #include "tests.h"
 

@@ -2,6 +2,7 @@
 /*
  * The table that leads from an object of libibverbs to that of the shim.
  */
+#include "map.h"
 #include "prog.h"
 #include "tests.h"
 

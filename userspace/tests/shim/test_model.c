@@ -9,6 +9,7 @@
 
 #include "prog.h"
 #include "random.h"
+#include "slot.h"
 #include "tests.h"
 
 /*

@@ -3,6 +3,7 @@
  * Grants and what they pay for: what a program wants, takes, spends and owes. Several
  * queue pairs share a grant. The kernel may stop to pace.
  */
+#include "grant.h"
 #include "prog.h"
 #include "tests.h"
 

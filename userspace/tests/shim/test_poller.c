@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 
+#include "comp.h"
+#include "poller.h"
 #include "prog.h"
 #include "tests.h"
 

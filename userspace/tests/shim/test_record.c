@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "post.h"
 #include "prog.h"
 #include "tests.h"
 

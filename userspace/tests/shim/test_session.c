@@ -4,6 +4,7 @@
  * session: none of them waits for ever.
  */
 #include "coop.h"
+#include "event.h"
 #include "prog.h"
 #include "tests.h"
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comp.h"
+#include "member.h"
 #include "prog.h"
 #include "random.h"
 #include "tests.h"

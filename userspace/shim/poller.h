@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Threads that poll without a lock. See poller.c.
+ */
+#ifndef SHIM_POLLER_H
+#define SHIM_POLLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/**
+ * struct shim_poller - a thread that polls without a lock
+ * @list: in the list of all
+ * @known: it is in the list; of the thread itself
+ * @turn: odd while it polls so
+ */
+struct shim_poller {
+	LIST_ENTRY(shim_poller) list;
+	bool known;
+	uint32_t turn;
+};
+
+extern __thread struct shim_poller shim_poller
+	__attribute__((tls_model("initial-exec")));
+/**
+ * enum shim_polls - may a poll without a lock begin?
+ * @SHIM_POLLS_FREE: it may
+ * @SHIM_POLLS_END: not any more
+ * @SHIM_POLLS_ENDED: and all threads know
+ */
+enum shim_polls {
+	SHIM_POLLS_FREE,
+	SHIM_POLLS_END,
+	SHIM_POLLS_ENDED,
+};
+
+extern enum shim_polls shim_polls;
+
+int shim_membarrier(int cmd);
+bool shim_poller_add(void);
+void shim_pollers_wait(void);
+void shim_pollers_lock(void);
+void shim_pollers_unlock(void);
+void shim_pollers_forked(void);
+
+/**
+ * shim_poll_begin - begin to poll without a lock, if the CQ is not active after that
+ *
+ * Return: false if this thread cannot.
+ */
+static inline bool shim_poll_begin(void)
+{
+	struct shim_poller *p = &shim_poller;
+
+	if (__atomic_load_n(&shim_polls, __ATOMIC_RELAXED) != SHIM_POLLS_FREE ||
+	    (!p->known && !shim_poller_add()))
+		return false;
+	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELAXED);
+	/* Pairs with the membarrier() of shim_pollers_wait(). */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
+/**
+ * shim_poll_end - the opposite of shim_poll_begin()
+ */
+static inline void shim_poll_end(void)
+{
+	struct shim_poller *p = &shim_poller;
+
+	/* Pairs with the load of shim_pollers_wait(). */
+	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELEASE);
+}
+
+#endif /* SHIM_POLLER_H */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Queue pairs. See qp.c.
+ */
+#ifndef SHIM_QP_H
+#define SHIM_QP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <infiniband/verbs.h>
+#include <linux/rdma_isolate_user.h>
+
+#include "cq.h"
+#include "map.h"
+#include "post.h"
+#include "slot.h"
+#include "wr.h"
+
+struct shim_ctx;
+
+/**
+ * struct shim_qp - the traffic of a queue pair
+ * @busy: in &shim_member.busy while something is held
+ * @ctx: its context
+ * @cq: its send CQ
+ * @qp: the queue pair
+ * @real: the provider's functions for ibv_wr_*, if it has them
+ * @ex: it has them
+ * @pass: calls go straight to the provider; read without the lock
+ * @sig_all: the program wants a completion of everything
+ * @tagged: counted in &shim_cq.tagged
+ * @joins: is about to post with tags
+ * @alone: the kernel does not govern the queue pair
+ * @class_wish: what the program asks for, whether it is allowed or not, or
+ *	RISO_CLASS_BY_RULE; under shim_class_lock
+ * @class_id: the class in force
+ * @classes: riso_kpage.classes when it was asked for; read without the lock
+ * @holds: something is held; read without the lock
+ * @stopped: nothing may be posted, the queue pair is being reset
+ * @flush: the queue pair is in error, everything held goes out
+ * @urge: likewise, as what cannot wait comes next
+ * @depth: work requests that the program may have
+ * @max_sge: elements of each
+ * @max_inline: inline bytes of each
+ * @mtu: path MTU
+ * @max_rd_atomic: of the queue pair
+ * @accepted: work requests of the program so far
+ * @finished: of those, the ones whose completion it has seen
+ * @fresh: number of the first one that can still be refused to its caller
+ * @fresh_last: number of the last one that can
+ * @full: what goes next waits for room, not for a grant
+ * @cost: its part of shim_book.held, by direction
+ * @refused: error of the provider for the record at the head
+ * @progress_ns: when something was posted or paid for last
+ * @sq: how far it has come
+ * @tail: behind the last record
+ * @stride: size of a record
+ * @recs: ring of records
+ * @sge: room for the elements of a batch
+ * @slots: what is posted
+ * @build: see there
+ */
+struct shim_qp {
+	TAILQ_ENTRY(shim_qp) busy;
+	struct shim_ctx *ctx;
+	struct shim_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_qp_ex real;
+	bool ex;
+	bool pass;
+	bool sig_all;
+	bool tagged;
+	bool joins;
+	bool alone;
+	uint32_t class_wish;
+	uint32_t class_id;
+	uint32_t classes;
+	bool holds;
+	bool stopped;
+	bool flush;
+	bool urge;
+	uint32_t depth;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	uint32_t mtu;
+	uint32_t max_rd_atomic;
+	uint64_t accepted;
+	uint64_t finished;
+	uint64_t fresh;
+	uint64_t fresh_last;
+	bool full;
+	uint64_t cost[RISO_USER_DIRS];
+	int refused;
+	uint64_t progress_ns;
+	struct shim_sq sq;
+	uint64_t tail;
+	uint32_t stride;
+	void *recs;
+	struct ibv_sge *sge;
+	struct shim_slots *slots;
+	struct shim_build build;
+};
+
+extern struct shim_map shim_qps, shim_told;
+
+struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *shim_create_qp_ex(struct ibv_context *context,
+				 struct ibv_qp_init_attr_ex *attr_ex);
+void shim_del_flow(struct shim_qp *f);
+void shim_forget_flow(struct shim_qp *f, uint32_t qp_num);
+int shim_destroy_qp(struct ibv_qp *qp);
+int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int shim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		  struct ibv_qp_init_attr *init_attr);
+
+/**
+ * shim_qp_set_parts - change shim_sq.parts, and whether the message is open and bare
+ * @f: the flow
+ * @parts: how many
+ * @silent: posted since the last one with a completion
+ */
+static inline void shim_qp_set_parts(struct shim_qp *f, uint32_t parts,
+				     uint32_t silent)
+{
+	struct shim_used *used = &f->cq->used;
+	struct shim_sq *sq = &f->sq;
+
+	used->open += (parts > 0) - (sq->parts > 0);
+	used->bare += (parts && silent >= parts) - (sq->parts && sq->silent >= sq->parts);
+	sq->parts = parts;
+	sq->silent = silent;
+}
+
+/**
+ * shim_count_slots - count the slots that are in use
+ * @f: the flow; its member is locked
+ *
+ * Return: how many.
+ */
+static inline uint64_t shim_count_slots(const struct shim_qp *f)
+{
+	return f->sq.slot - f->slots->tail;
+}
+
+#endif /* SHIM_QP_H */

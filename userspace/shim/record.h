@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The work requests that a flow holds. See record.c.
+ */
+#ifndef SHIM_RECORD_H
+#define SHIM_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+#include <linux/rdma_isolate_user.h>
+
+#include "qp.h"
+
+/**
+ * struct shim_rec - a copied work request
+ * @wr: the work request, with wr_id and flags of the program
+ * @seq: its number
+ * @queued_ns: when the program posted it
+ * @cost: cost bytes that are not posted yet
+ * @len: bytes of the message
+ * @refused: the provider does not take it, it is empty now
+ * @sge: its elements; inline data follow the first
+ */
+struct shim_rec {
+	struct ibv_send_wr wr;
+	uint64_t seq;
+	uint64_t queued_ns;
+	uint64_t cost;
+	uint32_t len;
+	bool refused;
+	struct ibv_sge sge[];
+};
+
+int shim_queue_alloc(struct shim_qp *f, uint32_t sq_entries);
+void shim_queue_free(struct shim_qp *f);
+void shim_queue_rewind(struct shim_qp *f);
+struct shim_rec *shim_queue_stage(struct shim_qp *f, uint32_t n);
+void shim_queue_inline(struct shim_rec *rec);
+int shim_queue_inline_add(const struct shim_qp *f, struct shim_rec *rec,
+			  const void *data, size_t len);
+int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
+		    const struct ibv_send_wr *wr);
+bool shim_queue_passes(const struct shim_qp *f);
+void shim_queue_pass(struct shim_qp *f);
+void shim_add_staged(struct shim_qp *f, uint32_t num, uint64_t now);
+void shim_set_idle(struct shim_qp *f);
+void shim_unhold_rec(struct shim_qp *f, struct shim_rec *rec);
+void shim_pop_head(struct shim_qp *f);
+void shim_truncate_queue(struct shim_qp *f, uint64_t pos);
+void shim_queue_drop(struct shim_qp *f);
+
+static inline uint64_t shim_queue_len(const struct shim_qp *f)
+{
+	return f->tail - f->sq.head;
+}
+
+/**
+ * shim_find_rec - find the record at a position
+ * @f: the flow
+ * @pos: the position in its queue
+ *
+ * Return: the record.
+ */
+static inline struct shim_rec *shim_find_rec(const struct shim_qp *f, uint64_t pos)
+{
+	return f->recs + (size_t)(pos % f->depth) * f->stride;
+}
+
+/**
+ * shim_get_dir - get the direction of a record
+ * @rec: the record
+ *
+ * Return: the direction in which its data go.
+ */
+static inline enum riso_user_dir shim_get_dir(const struct shim_rec *rec)
+{
+	return rec->wr.opcode == IBV_WR_RDMA_READ ? RISO_USER_RX : RISO_USER_TX;
+}
+
+#endif /* SHIM_RECORD_H */
