@@ -327,6 +327,8 @@ static void expect_refused(int want_status, const char *want)
 	assert_int_equal(status, want_status);
 }
 
+#define ALLOWED_IN_FILES "one of: dev, flow, group, rule, statistic, explain, doctor\n"
+
 /* The kernel is not asked: there is none. */
 static void wrong_files(void **state)
 {
@@ -346,8 +348,8 @@ static void wrong_files(void **state)
 	put("20-b.conf", "unload\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: unload may not stand here\n");
 	put("20-b.conf", "rdma-isolate dev set dev d\n");
-	expect_refused(CMD_USAGE, "20-b.conf:1: unknown object \"rdma-isolate\", one of: dev, "
-		       "flow, group, rule, statistic, explain, doctor\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: unknown object \"rdma-isolate\", "
+		       ALLOWED_IN_FILES);
 	put("20-b.conf", "dev set dev d mode disable timeout 1s\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: timeout may not stand here");
 	put("20-b.conf", "dev set dev d safe-util 2gbit\n");
