@@ -88,23 +88,12 @@ enum {
 	RISO_LEAD_NS = 40 * NSEC_PER_USEC,
 	/* No grant is for less. */
 	RISO_GRANT_MIN = 256,
-	/* What processes say of debt costs others one such part of the time at most. */
-	RISO_DEBT_PART = 16,
 	/* Processes whose pages one look at a full window reads again. */
 	RISO_USER_VISITS = 8,
 	/* A reply of a storage protocol: NVMe 16 bytes, iSER 76, SRP and NFS up to this. */
 	RISO_REPLY_BYTES = 256,
 	/* READ chunks never grow beyond this. */
 	RISO_READ_CHUNK_MAX = 1024 * 1024,
-	/* How long a measurement of path or device holds, and of the latter's rate. */
-	RISO_EPOCH_NS = NSEC_PER_SEC,
-	RISO_RATE_NS = 5 * NSEC_PER_MSEC,
-	/*
-	 * A device that was full for so long tells what it can deliver, and is
-	 * believed for a while.
-	 */
-	RISO_FULL_NS = 4 * RISO_RATE_NS,
-	RISO_CEILING_NS = NSEC_PER_SEC,
 	/* Posted this long ago and not completed: not in the NIC any more. */
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 	/* A flow that holds something and did not post for this long just posts. */
@@ -139,23 +128,13 @@ static bool shaped(const struct riso_dev *rd)
 	return rd->latency_flows && rd->cfg.chunk_bytes;
 }
 
-static u64 time_of(u64 bytes, u64 rate)
-{
-	return rate ? div64_u64(bytes * NSEC_PER_SEC, rate) : 0;
-}
-
-static u64 bytes_in(u64 ns, u64 rate)
-{
-	return mul_u64_u64_div_u64(ns, rate, NSEC_PER_SEC);
-}
-
 /* Device time of a post: max(bytes / rate, messages / MaxOps). */
 static u64 cost_of(const struct riso_dev *rd, u64 bytes, u32 ops, u64 rate)
 {
-	u64 ns = time_of(bytes, rate);
+	u64 ns = riso_time_of(bytes, rate);
 
 	if (rd->cfg.max_ops)
-		ns = max(ns, time_of(ops, rd->cfg.max_ops));
+		ns = max(ns, riso_time_of(ops, rd->cfg.max_ops));
 	return ns;
 }
 
@@ -175,7 +154,7 @@ static u64 window(const struct riso_dev *rd)
 
 static u64 open_window(const struct riso_dev *rd)
 {
-	return clamp_t(u64, bytes_in(RISO_OPEN_NS, rd->cfg.max_rate),
+	return clamp_t(u64, riso_bytes_in(RISO_OPEN_NS, rd->cfg.max_rate),
 		       RISO_OPEN_MIN, RISO_OPEN_MAX);
 }
 
@@ -184,33 +163,18 @@ static u64 token(const struct riso_dev *rd)
 	if (rd->cfg.token_bytes != RISO_AUTO)
 		return rd->cfg.token_bytes;
 	return max_t(u64, 2 * rd->cfg.chunk_bytes,
-		     bytes_in(RISO_SLICE_NS, rd->cfg.safe_util));
+		     riso_bytes_in(RISO_SLICE_NS, rd->cfg.safe_util));
 }
 
-/* The rate at which a queue in the device gets shorter: the best that was seen. */
 static u64 speed(const struct riso_dev *rd, enum riso_dir dir)
 {
-	return min(rd->arb[dir].peak ?: U64_MAX, rd->cfg.max_rate);
-}
-
-/**
- * riso_arb_pace - what the clock of a direction runs at
- * @cfg: settings of the device
- * @ceiling: what the device was seen to deliver, &riso_arb.ceiling
- *
- * Context: any.
- * Return: SafeUtil, or as much of the rate that is really there, bytes per second.
- */
-u64 riso_arb_pace(const struct riso_cfg *cfg, u64 ceiling)
-{
-	if (ceiling >= cfg->max_rate)
-		return cfg->safe_util;
-	return mul_u64_u64_div_u64(cfg->safe_util, ceiling, cfg->max_rate);
+	return riso_estimate_speed(&rd->arb[dir].estimate, rd->cfg.max_rate);
 }
 
 static u64 pace_of(const struct riso_dev *rd, enum riso_dir dir)
 {
-	return riso_arb_pace(&rd->cfg, rd->arb[dir].ceiling);
+	return riso_estimate_pace(rd->cfg.safe_util, rd->cfg.max_rate,
+				  rd->arb[dir].estimate.ceiling);
 }
 
 /**
@@ -236,12 +200,9 @@ static u32 token_ops(const struct riso_dev *rd)
 /* Bandwidth-delay product of the path, 0 until it was measured. */
 static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
 {
-	const struct riso_arb *a = &f->rd->arb[dir];
+	u64 rate = riso_estimate_rate(&f->rd->arb[dir].estimate);
 
-	if (f->rtt_min == U64_MAX)
-		return 0;
-	return bytes_in(f->rtt_min, min(f->rd->cfg.max_rate,
-					max(a->rate, a->rate_prev)));
+	return riso_path_bytes(&f->path, min(f->rd->cfg.max_rate, rate));
 }
 
 /*
@@ -267,7 +228,7 @@ static u64 flow_limit(const struct riso_flow *f, enum riso_dir dir)
 	if (!shaped(f->rd))
 		return U64_MAX;
 	/* One piece alone, so that the path's own delay is seen. */
-	if (f->rtt_min == U64_MAX)
+	if (f->path.rtt_min == RISO_NEVER)
 		return 0;
 	return window(f->rd) + f->rd->cfg.chunk_bytes + path_bytes(f, dir);
 }
@@ -288,8 +249,7 @@ static void update_load(struct riso_flow *f, enum riso_dir dir)
 		load = 0;
 	else if (shaped(f->rd))
 		load -= min(load, path_bytes(f, dir) / max(a->busy, 1u));
-	a->load += load - f->load[dir];
-	f->load[dir] = load;
+	riso_pacer_set_load(&a->pacer, &f->load[dir], load);
 }
 
 static void add_inflight(struct riso_flow *f, enum riso_dir dir, u32 wire)
@@ -330,7 +290,7 @@ static void insert_group(struct riso_dev *rd, enum riso_dir dir,
 			 struct riso_group_dir *gd)
 {
 	riso_share_enter(&rd->arb[dir].share, tenant_of(gd, dir), &gd->share,
-			 time_of(token(rd), rd->cfg.max_rate));
+			 riso_time_of(token(rd), rd->cfg.max_rate));
 }
 
 static void erase_group(struct riso_dev *rd, enum riso_dir dir,
@@ -501,7 +461,7 @@ static u64 tick(const struct riso_dev *rd)
 static void age(struct riso_dev *rd, enum riso_dir dir, u64 limit, u64 now)
 {
 	u64 stale = max_t(u64, RISO_STALE_NS,
-			  4 * time_of(limit, rd->cfg.max_rate));
+			  4 * riso_time_of(limit, rd->cfg.max_rate));
 	struct riso_flow *f;
 
 	list_for_each_entry(f, &rd->reap, reap) {
@@ -510,21 +470,11 @@ static void age(struct riso_dev *rd, enum riso_dir dir, u64 limit, u64 now)
 		if (f->stale)
 			continue;
 		f->stale = true;
-		rd->arb[dir].slack = true;
+		rd->arb[dir].estimate.slack = true;
 		update_load(f, RISO_TX);
 		update_load(f, RISO_RX);
 		break;
 	}
-}
-
-/*
- * When the oldest that is out began to leave the device, as far as is known: after
- * what completed last, and not before it could be there.
- */
-static u64 oldest_since(const struct riso_arb *a, const struct riso_flow *f,
-			const struct riso_slot *slot)
-{
-	return max(a->completed_ns, slot->posted_ns + f->rtt_min);
 }
 
 static enum riso_dir slot_dir(const struct riso_slot *slot)
@@ -537,48 +487,40 @@ static u64 due_of(const struct riso_flow *f, const struct riso_slot *slot)
 {
 	enum riso_dir dir = slot_dir(slot);
 
-	return oldest_since(&f->rd->arb[dir], f, slot) +
-	       time_of(slot->wire[dir], speed(f->rd, dir));
+	return riso_pacer_begins(&f->rd->arb[dir].pacer, slot->posted_ns, f->path.rtt_min) +
+	       riso_time_of(slot->wire[dir], speed(f->rd, dir));
 }
 
 static const struct riso_slot *oldest(struct riso_dev *rd,
 				      const struct riso_flow **f)
 {
 	*f = list_first_entry_or_null(&rd->reap, struct riso_flow, reap);
-	if (!*f || (*f)->rtt_min == U64_MAX)
+	if (!*f || (*f)->path.rtt_min == RISO_NEVER)
 		return NULL;
 	return riso_comp_oldest((*f)->slots);
 }
 
-/*
- * Does the window forbid @need more bytes? It is finer than what completes: between
- * two completions the oldest piece is taken to leave at the device's speed. If it
- * does, @open is when to look again, U64_MAX when nobody can tell.
- */
-static bool window_full(struct riso_dev *rd, enum riso_dir dir, u64 limit,
-			u32 need, u64 now, u64 *open)
+/* Ask the pacer for @need bytes of @l, after a look for flows that are stale if it is full. */
+static struct riso_pacer_say ask_pacer(struct riso_dev *rd, enum riso_dir dir,
+				       const struct riso_pacer_limits *l, u32 need, u64 now)
 {
-	struct riso_arb *a = &rd->arb[dir];
+	const struct riso_pacer *p = &rd->arb[dir].pacer;
+	struct riso_pacer_piece piece = {};
 	const struct riso_slot *slot;
 	const struct riso_flow *f;
-	u64 excess;
 
-	if (!a->load || a->load + need <= limit)
-		return false;
-	age(rd, dir, limit, now);
-	if (!a->load || a->load + need <= limit)
-		return false;
-	*open = U64_MAX;
-	slot = oldest(rd, &f);
-	if (!slot)
-		return true;
-	excess = a->load + need - limit;
-	*open = oldest_since(a, f, slot) + time_of(excess, speed(rd, dir));
-	if (*open > now)
-		return true;
-	/* It should have completed by now. */
-	*open = U64_MAX;
-	return excess > slot->wire[dir];
+	if (riso_pacer_is_full(p, l->window, need)) {
+		age(rd, dir, l->window, now);
+		slot = oldest(rd, &f);
+		if (slot)
+			piece = (struct riso_pacer_piece) {
+				.known = true,
+				.posted_ns = slot->posted_ns,
+				.path_ns = f->path.rtt_min,
+				.bytes = slot->wire[dir],
+			};
+	}
+	return riso_pacer_ask(p, l, need, &piece, now);
 }
 
 /* Groups that are active by turns contend for the device. */
@@ -597,7 +539,7 @@ static void move_clock(struct riso_dev *rd, enum riso_dir dir, u64 ns, u64 now)
 	struct riso_arb *a = &rd->arb[dir];
 
 	if (shaped(rd))
-		a->next = max(a->next, now - tick(rd)) + ns;
+		riso_pacer_advance(&a->pacer, tick(rd), ns, now);
 }
 
 static void charge_group(struct riso_dev *rd, enum riso_dir dir,
@@ -609,8 +551,8 @@ static void charge_group(struct riso_dev *rd, enum riso_dir dir,
 	struct riso_group_dir *gd = &g->dir[dir];
 	struct riso_arb *a = &rd->arb[dir];
 
-	if (!a->load)
-		a->slack = true;
+	if (!a->pacer.load)
+		a->estimate.slack = true;
 	/* Debt is nobody's turn, but hurts nobody where there is none in line. */
 	if (!debt || !first_in_line(a))
 		riso_share_serve(&a->share, t, &gd->share);
@@ -627,9 +569,8 @@ static void update_user_load(struct riso_user *u, enum riso_dir dir)
 	struct riso_share *ud = &u->dir[dir];
 	u64 load = shaped(u->rd) ? 0 : min(ud->out, open_window(u->rd) / 2);
 
-	u->rd->arb[dir].load += load - ud->load;
 	u->rd->arb[dir].user_load += load - ud->load;
-	ud->load = load;
+	riso_pacer_set_load(&u->rd->arb[dir].pacer, &ud->load, load);
 }
 
 /* What processes have out is what they say: of the open window they fill half. */
@@ -664,26 +605,12 @@ static u64 sparse_since(const struct riso_dev *rd, struct riso_group_dir *gd,
 	return slices * chunk_wire(rd);
 }
 
-/*
- * Debt is what processes say. The device is busy with it for a while if it is true, and
- * nobody else should wait if it is not: that of all processes together moves the clock by
- * a small part of the time at most.
- */
-static u64 debt_time(const struct riso_dev *rd, struct riso_arb *a, u64 ns, u64 now)
-{
-	u64 since = min(now - a->debt_ns, watch_span(rd));
-
-	ns = min(ns, since / RISO_DEBT_PART);
-	a->debt_ns = now - since + RISO_DEBT_PART * ns;
-	return ns;
-}
-
 /* What it has posted without a grant, as far as the rule of sparse groups goes. */
 static void charge_debt(struct riso_user *u, enum riso_dir dir, u64 debt, u64 now)
 {
 	struct riso_share *ud = &u->dir[dir];
 	struct riso_dev *rd = u->rd;
-	u64 charged;
+	u64 charged, ns;
 
 	ud->owed += debt;
 	charged = min(ud->owed, sparse_since(rd, &u->group->dir[dir], now));
@@ -691,9 +618,9 @@ static void charge_debt(struct riso_user *u, enum riso_dir dir, u64 debt, u64 no
 	ud->owed = min_t(u64, ud->owed - charged, chunk_wire(rd));
 	if (!charged)
 		return;
-	move_clock(rd, dir, debt_time(rd, &rd->arb[dir],
-				      cost_of(rd, charged, 0, pace_of(rd, dir)),
-				      now), now);
+	ns = riso_pacer_take_debt(&rd->arb[dir].pacer, watch_span(rd),
+				  cost_of(rd, charged, 0, pace_of(rd, dir)), now);
+	move_clock(rd, dir, ns, now);
 	charge_group(rd, dir, u->group, charged, 0, true, now);
 }
 
@@ -800,7 +727,7 @@ static u64 quantum(const struct riso_dev *rd)
 	if (!shaped(rd))
 		return 2 * RISO_OPEN_CHUNK;
 	piece = riso_piece_wire(riso_chunk_round(rd->cfg.chunk_bytes, rd->mtu), rd->mtu);
-	return piece * max_t(u64, 1, div64_u64(bytes_in(RISO_TICK_NS, rd->cfg.safe_util),
+	return piece * max_t(u64, 1, div64_u64(riso_bytes_in(RISO_TICK_NS, rd->cfg.safe_util),
 					       piece));
 }
 
@@ -825,13 +752,13 @@ static u64 smallest_grant(const struct riso_dev *rd)
 static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes,
 			     u64 now)
 {
-	const struct riso_arb *a = &rd->arb[dir];
+	const struct riso_pacer *p = &rd->arb[dir].pacer;
 	u64 limit = open_window(rd);
 
-	if (!a->load || a->load + bytes <= limit)
+	if (!riso_pacer_is_full(p, limit, bytes))
 		return false;
 	read_users(rd, now);
-	return a->load && a->load + bytes > limit;
+	return riso_pacer_is_full(p, limit, bytes);
 }
 
 /*
@@ -864,17 +791,17 @@ static bool grant_next(struct riso_dev *rd, enum riso_dir dir,
 		return false;
 	}
 	if (shaped(rd)) {
-		if (a->next > now + tick(rd) + lead(rd)) {
+		if (a->pacer.next > now + tick(rd) + lead(rd)) {
 			rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
-			a->slack = true;
+			a->estimate.slack = true;
 			riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
 			rd->want_ns = min(rd->want_ns,
-					  a->next - lead(rd) - tick(rd) / 2);
+					  a->pacer.next - lead(rd) - tick(rd) / 2);
 			return false;
 		}
-		begin = max(begin, a->next);
+		begin = max(begin, a->pacer.next);
 		/* What it completes is not measured. */
-		a->slack = true;
+		a->estimate.slack = true;
 	} else if (open_window_full(rd, dir, bytes, now)) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
@@ -905,7 +832,7 @@ static struct riso_pacing pacing(const struct riso_dev *rd, u64 now)
 	p.window = U64_MAX;
 	p.over_target = riso_arb_over_target(rd);
 	if (shaped(rd))
-		p.window = 2 * window(rd) + bytes_in(RISO_PATH_NS,
+		p.window = 2 * window(rd) + riso_bytes_in(RISO_PATH_NS,
 						     rd->cfg.max_rate);
 	if (rd->state == RISO_STATE_ENFORCE && (shaped(rd) || contested))
 		p.mode = RISO_USER_PACED;
@@ -1023,7 +950,7 @@ void riso_arb_leave(struct riso_user *u)
 		if (u->rd->running)
 			read_user(u, dir, now);
 		ask(u, dir, false);
-		u->rd->arb[dir].load -= u->dir[dir].load;
+		u->rd->arb[dir].pacer.load -= u->dir[dir].load;
 		u->rd->arb[dir].user_load -= u->dir[dir].load;
 	}
 	list_del_init(&u->list);
@@ -1048,15 +975,53 @@ void riso_arb_leave_all(struct riso_dev *rd)
 	spin_unlock_irq(&rd->lock);
 }
 
+/* It is not the turn of a flow yet: say why, and when to look again. */
+static void throttle(struct riso_dev *rd, const struct turn *t,
+		     const struct riso_pacer_limits *l, const struct riso_pacer_say *say,
+		     u64 now)
+{
+	struct riso_arb *a = &rd->arb[t->dir];
+
+	if (say->verdict == RISO_PACER_WINDOW) {
+		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
+		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
+		trace_throttle(t->f, t->dir, 0, a->pacer.load, l->window, RISO_CAUSE_DEVICE);
+	} else {
+		rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
+		a->estimate.slack = true;
+		riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
+		trace_throttle(t->f, t->dir, say->when - now, t->f->inflight[t->dir], 0,
+			       RISO_CAUSE_CLOCK);
+	}
+	rd->want_ns = min(rd->want_ns, say->when);
+}
+
+static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_dir dir,
+					  u64 now)
+{
+	struct riso_pacer_limits l = {
+		.clocked = shaped(rd),
+		.tick_ns = tick(rd),
+		.pace = pace_of(rd, dir),
+		.speed = speed(rd, dir),
+		.window = RISO_NEVER,
+	};
+
+	if (l.clocked)
+		l.window = window(rd);
+	else if (now < rd->arb[dir].contested_ns)
+		l.window = open_limit(rd, dir);
+	return l;
+}
+
 static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		     struct turn *t)
 {
 	struct riso_arb *a = &rd->arb[dir];
+	struct riso_pacer_limits l;
 	struct riso_group_dir *gd;
-	u64 limit = U64_MAX;
-	u64 clock = 0;
-	u64 open = 0;
-	bool full;
+	struct riso_pacer_say say;
+	u64 limit;
 	u32 need;
 
 	while ((gd = first_in_line(a)) && gd->asks)
@@ -1066,52 +1031,24 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now,
 		return false;
 	t->f = list_first_entry(&gd->flows, struct riso_flow, arb);
 	t->dir = dir;
-	t->qt = (struct riso_quantum){ .bytes = U64_MAX, .end = U64_MAX };
-	if (shaped(rd)) {
-		if (a->next > now + tick(rd))
-			clock = a->next - tick(rd) / 2;
-		else
-			t->qt.bytes = bytes_in(now + tick(rd) -
-					       max(a->next, now - tick(rd)),
-					       pace_of(rd, dir));
-		t->qt.chunk = chunk_of(t->f, dir);
-		limit = window(rd);
-	} else if (now < a->contested_ns) {
-		limit = open_limit(rd, dir);
-	}
+	t->qt = (struct riso_quantum){ .chunk = chunk_of(t->f, dir), .end = U64_MAX };
+	l = limits_of(rd, dir, now);
 	need = riso_queue_next(t->f, t->qt.chunk);
-	full = limit != U64_MAX && window_full(rd, dir, limit, need, now, &open);
+	say = ask_pacer(rd, dir, &l, need, now);
 	/* It may be processes that fill it, which nobody has looked at for a while. */
-	if (full && !shaped(rd) && !list_empty(&rd->users)) {
+	if (say.verdict == RISO_PACER_WINDOW && !l.clocked && !list_empty(&rd->users)) {
 		read_users(rd, now);
-		limit = open_limit(rd, dir);
-		full = window_full(rd, dir, limit, need, now, &open);
-		open = min(open, now + RISO_REAP_MAX_NS);
+		l.window = open_limit(rd, dir);
+		say = ask_pacer(rd, dir, &l, need, now);
+		say.when = min(say.when, now + RISO_REAP_MAX_NS);
 	}
-	if (full) {
-		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
-		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
-		trace_throttle(t->f, dir, 0, a->load, limit, RISO_CAUSE_DEVICE);
-		/* Completions are looked for when the clock allows to post. */
-		if (clock || open != U64_MAX)
-			rd->want_ns = min(rd->want_ns, open == U64_MAX ? clock :
-					  max(clock, open));
-		return false;
-	}
-	if (clock) {
-		rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
-		a->slack = true;
-		riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
-		trace_throttle(t->f, dir, clock - now, t->f->inflight[dir], 0,
-			       RISO_CAUSE_CLOCK);
-		rd->want_ns = min(rd->want_ns, clock);
+	if (say.verdict != RISO_PACER_GO) {
+		throttle(rd, t, &l, &say, now);
 		return false;
 	}
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
-	t->qt.bytes = min(t->qt.bytes, limit - min(limit, a->load));
 	limit = flow_limit(t->f, dir);
-	t->qt.bytes = min(t->qt.bytes,
-			  limit - min(limit, t->f->inflight[dir]));
+	t->qt.bytes = min(say.bytes, limit - min(limit, t->f->inflight[dir]));
 	return true;
 }
 
@@ -1422,8 +1359,7 @@ void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
 	if (!f->charged)
 		return;
 	if (shaped(rd))
-		a->next -= min(a->next, cost_of(rd, wire, ops,
-						pace_of(rd, dir)));
+		riso_pacer_refund(&a->pacer, cost_of(rd, wire, ops, pace_of(rd, dir)));
 	f->group->used_ns -= min(f->group->used_ns, cost);
 	gd = &f->group->dir[dir];
 	riso_share_refund(&a->share, tenant_of(gd, dir), &gd->share, in_line(gd), cost,
@@ -1444,53 +1380,7 @@ void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire)
 	if (!wire)
 		return;
 	sub_inflight(f, dir, wire);
-	f->rd->arb[dir].done += wire;
-}
-
-/* A device that was full all of a measurement: the mean of some tells its rate. */
-static void learn_ceiling(struct riso_arb *a, u64 span, u64 now)
-{
-	a->full += a->done;
-	a->full_ns += span;
-	if (a->full_ns < RISO_FULL_NS)
-		return;
-	a->ceiling = div64_u64(a->full * NSEC_PER_SEC, a->full_ns);
-	a->ceiling_ns = now;
-	a->full = 0;
-	a->full_ns = 0;
-}
-
-/* What the device could deliver a while ago is not known of it now. */
-static void forget_ceiling(struct riso_arb *a, u64 now)
-{
-	if (now - a->ceiling_ns > RISO_CEILING_NS)
-		a->ceiling = U64_MAX;
-}
-
-/* The largest rates at which completions came, over some milliseconds. */
-static void measure_rate(struct riso_arb *a, u64 now)
-{
-	u64 span = now - a->done_ns;
-	u64 rate;
-
-	if (span < RISO_RATE_NS)
-		return;
-	if (span < 2 * RISO_RATE_NS) {
-		rate = div64_u64(a->done * NSEC_PER_SEC, span);
-		a->rate = max(a->rate, rate);
-		a->peak = max(a->peak, rate);
-		if (!a->slack)
-			learn_ceiling(a, span, now);
-	}
-	a->slack = false;
-	forget_ceiling(a, now);
-	a->done = 0;
-	a->done_ns = now;
-	if (now - a->rate_ns > RISO_EPOCH_NS) {
-		a->rate_prev = a->rate;
-		a->rate = 0;
-		a->rate_ns = now;
-	}
+	f->rd->arb[dir].estimate.done += wire;
 }
 
 /**
@@ -1510,26 +1400,18 @@ void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot)
 	enum riso_dir dir = slot_dir(slot);
 	struct riso_dev *rd = f->rd;
 	struct riso_arb *a = &rd->arb[dir];
-	u64 own = time_of(slot->wire[dir], speed(rd, dir));
+	u64 own = riso_time_of(slot->wire[dir], speed(rd, dir));
 	u64 due = f->cq->polled_ns;
 	u64 now = ktime_get_ns();
-	u64 delay;
 
 	lockdep_assert_held(&rd->lock);
 	if (!shaped(rd) || slot->posted_ns < rd->shaped_ns)
 		return;
-	if (f->rtt_min != U64_MAX)
+	if (f->path.rtt_min != RISO_NEVER)
 		due = max(due, due_of(f, slot));
-	a->completed_ns = min(now, due);
-	measure_rate(a, now);
-	delay = now - slot->posted_ns;
-	delay -= min(delay, own);
-	if (now - f->rtt_ns > RISO_EPOCH_NS) {
-		f->rtt_ns = now;
-		f->rtt_min = U64_MAX;
-	} else if (slot->posted_ns >= f->rtt_ns) {
-		f->rtt_min = min(f->rtt_min, delay);
-	}
+	a->pacer.completed_ns = min(now, due);
+	riso_estimate_complete(&a->estimate, now);
+	riso_path_sample(&f->path, slot->posted_ns, own, now);
 }
 
 /**
@@ -1583,8 +1465,8 @@ bool riso_arb_reconfigure(struct riso_dev *rd)
 	int dir;
 
 	lockdep_assert_held(&rd->lock);
-	rd->chunk_ns = time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
-	rd->lately_ns = time_of(open_window(rd) / 2, rd->cfg.max_rate);
+	rd->chunk_ns = riso_time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
+	rd->lately_ns = riso_time_of(open_window(rd) / 2, rd->cfg.max_rate);
 	rd->fine = rd->chunk_ns >= RISO_TICK_NS;
 	rd->was_shaped = shaped(rd);
 	if (was != rd->was_shaped)
@@ -1592,12 +1474,11 @@ bool riso_arb_reconfigure(struct riso_dev *rd)
 	if (!was && rd->was_shaped)
 		rd->shaped_ns = now;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		rd->arb[dir].next = min(rd->arb[dir].next,
-					now + rd->chunk_ns + tick(rd));
-		if (was == rd->was_shaped)
-			continue;
-		rd->arb[dir].ceiling = U64_MAX;
-		rd->arb[dir].peak = 0;
+		struct riso_arb *a = &rd->arb[dir];
+
+		a->pacer.next = min(a->pacer.next, now + rd->chunk_ns + tick(rd));
+		if (was != rd->was_shaped)
+			riso_estimate_restart(&a->estimate);
 	}
 	bounds = (struct riso_bounds) {
 		.max_rate = rd->cfg.max_rate,
@@ -1622,10 +1503,8 @@ void riso_arb_refresh(struct riso_flow *f)
 	struct riso_dev *rd = f->rd;
 
 	lockdep_assert_held(&rd->lock);
-	if (f->rtt_ns < rd->toggled_ns) {
-		f->rtt_min = U64_MAX;
-		f->rtt_ns = ktime_get_ns();
-	}
+	if (f->path.rtt_ns < rd->toggled_ns)
+		riso_path_restart(&f->path, ktime_get_ns());
 	update_load(f, RISO_TX);
 	update_load(f, RISO_RX);
 	riso_arb_wake(f);
@@ -1740,7 +1619,7 @@ static void watch(struct work_struct *work)
 		rd->checked_ns = now;
 		spin_lock_irq(&rd->lock);
 		for (dir = 0; dir < RISO_DIRS; dir++)
-			forget_ceiling(&rd->arb[dir], now);
+			riso_estimate_expire(&rd->arb[dir].estimate, now);
 		spin_unlock_irq(&rd->lock);
 		riso_flow_check_all(rd);
 		riso_arb_run(rd);
@@ -1759,7 +1638,7 @@ void riso_arb_init(struct riso_dev *rd)
 	int dir;
 
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		rd->arb[dir].ceiling = U64_MAX;
+		riso_estimate_restart(&rd->arb[dir].estimate);
 		INIT_LIST_HEAD(&rd->arb[dir].hold.waiting);
 	}
 	INIT_LIST_HEAD(&rd->urgent);

@@ -11,6 +11,8 @@
 #include <linux/types.h>
 
 #include "../uapi/linux/rdma_isolate_user.h"
+#include "core/estimate.h"
+#include "core/pacer.h"
 #include "core/share.h"
 #include "pressure.h"
 #include "rule.h"
@@ -163,50 +165,24 @@ struct riso_group_info {
 /**
  * struct riso_arb - state of one direction of a device
  * @share: whose turn it is
- * @next: device clock, the time up to which the device has work (ns)
- * @debt_ns: up to when the clock was moved for what processes posted without grants
- * @load: bytes that may stand in the device, of all flows and processes
- * @user_load: of these, what processes say
+ * @pacer: when bulk may be posted
+ * @estimate: what the device delivers
+ * @user_load: bytes of &riso_pacer.load that processes say
  * @busy: flows with bytes in flight
  * @last: group served last
  * @last_ns: when that was
  * @contested_ns: until when more than one group is taken to be active
- * @completed_ns: when the last completed piece had left the device, as far as known
- * @done: bytes completed since @done_ns
- * @done_ns: begin of the present measurement of the rate
- * @rate: largest rate measured in this epoch, bytes per second
- * @rate_prev: the same in the epoch before
- * @rate_ns: begin of this epoch
- * @peak: largest rate measured since shaping began
- * @slack: the clock, or a lack of work, kept the device from being full since @done_ns
- * @full: bytes completed in measurements without @slack, since @ceiling was known
- * @full_ns: time that these took
- * @ceiling: what a full device was seen to deliver, U64_MAX when not known
- * @ceiling_ns: since when that holds
  * @hold: who waits
  */
 struct riso_arb {
 	struct riso_share_line share;
-	u64 next;
-	u64 debt_ns;
-	u64 load;
+	struct riso_pacer pacer;
+	struct riso_estimate estimate;
 	u64 user_load;
 	unsigned int busy;
 	const struct riso_group *last;
 	u64 last_ns;
 	u64 contested_ns;
-	u64 completed_ns;
-	u64 done;
-	u64 done_ns;
-	u64 rate;
-	u64 rate_prev;
-	u64 rate_ns;
-	u64 peak;
-	bool slack;
-	u64 full;
-	u64 full_ns;
-	u64 ceiling;
-	u64 ceiling_ns;
 	struct riso_hold hold;
 };
 
@@ -269,7 +245,6 @@ enum riso_cause {
 void riso_arb_init(struct riso_dev *rd);
 void riso_arb_start(struct riso_dev *rd);
 void riso_arb_stop(struct riso_dev *rd);
-u64 riso_arb_pace(const struct riso_cfg *cfg, u64 ceiling);
 bool riso_arb_over_target(const struct riso_dev *rd);
 void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
 			 struct riso_group_info *info);

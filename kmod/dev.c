@@ -610,8 +610,9 @@ void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget)
 	} while (read_seqcount_retry(&rd->cfg_seq, seq));
 	budget->lease_ns = lease_end ? max(lease_end, now + 1) - now : 0;
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		budget->pace[dir] = riso_arb_pace(&budget->cfg,
-						  READ_ONCE(rd->arb[dir].ceiling));
+		budget->pace[dir] =
+			riso_estimate_pace(budget->cfg.safe_util, budget->cfg.max_rate,
+					   READ_ONCE(rd->arb[dir].estimate.ceiling));
 }
 
 /* --- devices come and go --- */

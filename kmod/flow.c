@@ -749,7 +749,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 	f->unfit = judge(qp, attr, user);
 	f->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	f->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
-	f->rtt_min = U64_MAX;
+	riso_path_restart(&f->path, 0);
 	INIT_LIST_HEAD(&f->news);
 	INIT_LIST_HEAD(&f->managed);
 	INIT_LIST_HEAD(&f->arb);

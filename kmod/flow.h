@@ -100,9 +100,8 @@ enum riso_flow_mode {
  * @arb_dir: the direction that it stands in
  * @reap: in riso_dev.reap: slots unretired
  * @inflight: wire bytes posted, not completed
- * @load: its part of riso_arb.load
- * @rtt_min: ns, U64_MAX before the first sample
- * @rtt_ns: begin of this epoch
+ * @load: its part of riso_pacer.load
+ * @path: how long its path is
  * @bytes: payload posted
  * @wrs: work requests posted to their last byte
  * @chunks: posted
@@ -194,8 +193,7 @@ struct riso_flow {
 
 	u64 inflight[RISO_DIRS];
 	u64 load[RISO_DIRS];
-	u64 rtt_min;
-	u64 rtt_ns;
+	struct riso_path path;
 
 	u64 bytes[RISO_DIRS];
 	u64 wrs;

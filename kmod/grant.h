@@ -42,7 +42,7 @@ enum {
  * @debt: &riso_udir.debt likewise
  * @owed: debt that is not charged yet
  * @out: cost bytes that it may still have in the device, or put there
- * @load: its part of riso_arb.load
+ * @load: its part of riso_pacer.load
  * @lately: cost bytes granted since @since_ns
  * @before: and in the time of this length before that
  * @since_ns: begin of the present such time

@@ -17,4 +17,7 @@
 #include <linux/types.h>
 #endif
 
+/* A time that does not come, a rate or a delay that is not known */
+#define RISO_NEVER	(~0ULL)
+
 #endif /* RISO_CORE_TYPES_H */

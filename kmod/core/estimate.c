@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What a device delivers, and how long a path is.
+ *
+ * Owns three measurements that completions pay for:
+ * - The rate: bytes that completed in a sample of some milliseconds. The largest sample
+ *   of an epoch of a second counts, and that of the epoch before.
+ * - The ceiling: what a device delivers that was full all the time. MaxRate may be set too
+ *   high, or the device may be slower than its port says. A ceiling is believed for a
+ *   second.
+ * - The path: the smallest time from post to completion, without the time that the
+ *   message itself takes on the wire. It holds for an epoch of a second.
+ */
+
+#include "estimate.h"
+
+/* A sample of the rate spans at least 5 ms: completions come in bursts. */
+#define SAMPLE_NS	(5 * RISO_SECOND / 1000)
+/* Rates and delays are learnt anew every second: paths change. */
+#define EPOCH_NS	RISO_SECOND
+/* Samples of 20 ms together tell a ceiling: a single one is too coarse. */
+#define FULL_NS		(4 * SAMPLE_NS)
+/* A ceiling is believed for a second: what held the device back may have ended. */
+#define CEILING_NS	RISO_SECOND
+
+/**
+ * riso_estimate_restart - forget what was measured under other conditions
+ * @e: the estimate; one that is new consists of zeroes
+ */
+void riso_estimate_restart(struct riso_estimate *e)
+{
+	e->ceiling = RISO_NEVER;
+	e->peak = 0;
+}
+
+static void add_full_sample(struct riso_estimate *e, __u64 span, __u64 now)
+{
+	e->full += e->done;
+	e->full_ns += span;
+	if (e->full_ns < FULL_NS)
+		return;
+	e->ceiling = e->full * RISO_SECOND / e->full_ns;
+	e->ceiling_ns = now;
+	e->full = 0;
+	e->full_ns = 0;
+}
+
+static void add_sample(struct riso_estimate *e, __u64 span, __u64 now)
+{
+	__u64 rate = e->done * RISO_SECOND / span;
+
+	e->rate = riso_max(e->rate, rate);
+	e->peak = riso_max(e->peak, rate);
+	if (!e->slack)
+		add_full_sample(e, span, now);
+}
+
+/**
+ * riso_estimate_complete - take a sample of the rate when it is time for one
+ * @e: the estimate; @e->done counts what has completed before
+ * @now: time, ns
+ *
+ * A sample that took twice as long as it should says nothing: nobody looked.
+ */
+void riso_estimate_complete(struct riso_estimate *e, __u64 now)
+{
+	__u64 span = now - e->done_ns;
+
+	if (span < SAMPLE_NS)
+		return;
+	if (span < 2 * SAMPLE_NS)
+		add_sample(e, span, now);
+	e->slack = false;
+	riso_estimate_expire(e, now);
+	e->done = 0;
+	e->done_ns = now;
+	if (now - e->rate_ns > EPOCH_NS) {
+		e->rate_prev = e->rate;
+		e->rate = 0;
+		e->rate_ns = now;
+	}
+}
+
+/**
+ * riso_estimate_expire - forget a ceiling that is too old
+ * @e: the estimate
+ * @now: time, ns
+ */
+void riso_estimate_expire(struct riso_estimate *e, __u64 now)
+{
+	if (now - e->ceiling_ns > CEILING_NS)
+		e->ceiling = RISO_NEVER;
+}
+
+/**
+ * riso_estimate_pace - the rate that the clock of a direction runs at
+ * @safe_util: SafeUtil, bytes per second
+ * @max_rate: MaxRate, bytes per second
+ * @ceiling: &riso_estimate.ceiling
+ *
+ * Return: SafeUtil, or the same part of the rate that is really there, bytes per second.
+ */
+__u64 riso_estimate_pace(__u64 safe_util, __u64 max_rate, __u64 ceiling)
+{
+	return ceiling >= max_rate ? safe_util : riso_mul_div(safe_util, ceiling, max_rate);
+}
+
+/**
+ * riso_path_restart - measure a path anew
+ * @p: the path
+ * @now: time, ns; what was posted before does not count
+ */
+void riso_path_restart(struct riso_path *p, __u64 now)
+{
+	p->rtt_min = RISO_NEVER;
+	p->rtt_ns = now;
+}
+
+/**
+ * riso_path_sample - a completion tells of its path
+ * @p: the path
+ * @posted_ns: when the message was posted
+ * @own_ns: time that the message itself takes on the wire
+ * @now: time of the completion, ns
+ */
+void riso_path_sample(struct riso_path *p, __u64 posted_ns, __u64 own_ns, __u64 now)
+{
+	__u64 delay = now - posted_ns;
+
+	delay -= riso_min(delay, own_ns);
+	if (now - p->rtt_ns > EPOCH_NS)
+		riso_path_restart(p, now);
+	else if (posted_ns >= p->rtt_ns)
+		p->rtt_min = riso_min(p->rtt_min, delay);
+}

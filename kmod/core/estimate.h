@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a device delivers, and how long a path is: the rules are in estimate.c.
+ */
+#ifndef RISO_CORE_ESTIMATE_H
+#define RISO_CORE_ESTIMATE_H
+
+#include "units.h"
+
+/**
+ * struct riso_estimate - what one direction of a device delivers, by its completions
+ * @done: bytes that completed since @done_ns
+ * @done_ns: when the present sample of the rate began
+ * @rate: largest sample of this epoch, bytes per second
+ * @rate_prev: largest sample of the epoch before, bytes per second
+ * @rate_ns: when this epoch began
+ * @peak: largest sample since riso_estimate_restart(), bytes per second, 0 before the first
+ * @slack: the clock, or a lack of work, kept the device from being full since @done_ns
+ * @full: bytes that completed in samples without @slack since the last @ceiling
+ * @full_ns: time that these samples took
+ * @ceiling: what the full device delivered, bytes per second, RISO_NEVER if nobody knows
+ * @ceiling_ns: when @ceiling was measured
+ */
+struct riso_estimate {
+	__u64 done;
+	__u64 done_ns;
+	__u64 rate;
+	__u64 rate_prev;
+	__u64 rate_ns;
+	__u64 peak;
+	bool slack;
+	__u64 full;
+	__u64 full_ns;
+	__u64 ceiling;
+	__u64 ceiling_ns;
+};
+
+/**
+ * struct riso_path - how long the path of a flow is
+ * @rtt_min: smallest delay of this epoch, ns, RISO_NEVER before the first sample
+ * @rtt_ns: when this epoch began
+ */
+struct riso_path {
+	__u64 rtt_min;
+	__u64 rtt_ns;
+};
+
+void riso_estimate_restart(struct riso_estimate *e);
+void riso_estimate_complete(struct riso_estimate *e, __u64 now);
+void riso_estimate_expire(struct riso_estimate *e, __u64 now);
+__u64 riso_estimate_pace(__u64 safe_util, __u64 max_rate, __u64 ceiling);
+void riso_path_restart(struct riso_path *p, __u64 now);
+void riso_path_sample(struct riso_path *p, __u64 posted_ns, __u64 own_ns, __u64 now);
+
+/**
+ * riso_estimate_rate - what the device delivered lately
+ * @e: the estimate
+ *
+ * Return: the largest sample of this epoch and the one before, bytes per second.
+ */
+static inline __u64 riso_estimate_rate(const struct riso_estimate *e)
+{
+	return riso_max(e->rate, e->rate_prev);
+}
+
+/**
+ * riso_estimate_speed - the rate at which a queue in the device gets shorter
+ * @e: the estimate
+ * @max_rate: MaxRate, bytes per second
+ *
+ * Return: the best that was seen, at most @max_rate, bytes per second.
+ */
+static inline __u64 riso_estimate_speed(const struct riso_estimate *e, __u64 max_rate)
+{
+	return riso_min(e->peak ? e->peak : RISO_NEVER, max_rate);
+}
+
+/**
+ * riso_path_bytes - bandwidth-delay product of a path
+ * @p: the path
+ * @rate: bytes per second
+ *
+ * Return: bytes, 0 before the first sample.
+ */
+static inline __u64 riso_path_bytes(const struct riso_path *p, __u64 rate)
+{
+	return p->rtt_min == RISO_NEVER ? 0 : riso_bytes_in(p->rtt_min, rate);
+}
+
+#endif /* RISO_CORE_ESTIMATE_H */

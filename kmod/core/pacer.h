@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * When bulk may be posted: the clock and the window. The rules are in pacer.c.
+ */
+#ifndef RISO_CORE_PACER_H
+#define RISO_CORE_PACER_H
+
+#include "units.h"
+
+/**
+ * struct riso_pacer - what one direction of a device has to do
+ * @next: device clock, the time up to which the device has work, ns
+ * @debt_ns: time up to which the clock was moved for what processes say of debt
+ * @load: bytes that may stand in the device
+ * @completed_ns: when the last piece that completed had left the device, as far as known
+ */
+struct riso_pacer {
+	__u64 next;
+	__u64 debt_ns;
+	__u64 load;
+	__u64 completed_ns;
+};
+
+/**
+ * struct riso_pacer_limits - what holds for a post
+ * @clocked: the clock holds
+ * @tick_ns: how far the clock may be off
+ * @pace: rate that the clock runs at, bytes per second
+ * @window: bytes that may stand in the device, RISO_NEVER for any number
+ * @speed: rate at which a queue in the device gets shorter, bytes per second
+ */
+struct riso_pacer_limits {
+	bool clocked;
+	__u64 tick_ns;
+	__u64 pace;
+	__u64 window;
+	__u64 speed;
+};
+
+/**
+ * struct riso_pacer_piece - the oldest piece that is posted and not completed
+ * @known: there is one, and the delay of its path was measured
+ * @posted_ns: when it was posted
+ * @path_ns: delay of its path
+ * @bytes: its bytes in the direction that is asked about
+ */
+struct riso_pacer_piece {
+	bool known;
+	__u64 posted_ns;
+	__u64 path_ns;
+	__u64 bytes;
+};
+
+/**
+ * enum riso_pacer_verdict - may bulk be posted now?
+ * @RISO_PACER_GO: it may
+ * @RISO_PACER_CLOCK: no, the device has work enough
+ * @RISO_PACER_WINDOW: no, the window is full
+ */
+enum riso_pacer_verdict {
+	RISO_PACER_GO,
+	RISO_PACER_CLOCK,
+	RISO_PACER_WINDOW,
+};
+
+/**
+ * struct riso_pacer_say - the answer of the pacer
+ * @verdict: whether to post
+ * @bytes: how much may be posted at once, if it is RISO_PACER_GO
+ * @when: when to ask again if it is not, ns; RISO_NEVER if only a completion can help
+ */
+struct riso_pacer_say {
+	enum riso_pacer_verdict verdict;
+	__u64 bytes;
+	__u64 when;
+};
+
+bool riso_pacer_is_full(const struct riso_pacer *p, __u64 window, __u64 need);
+struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
+				     const struct riso_pacer_limits *l, __u64 need,
+				     const struct riso_pacer_piece *oldest, __u64 now);
+void riso_pacer_advance(struct riso_pacer *p, __u64 tick_ns, __u64 ns, __u64 now);
+__u64 riso_pacer_take_debt(struct riso_pacer *p, __u64 span, __u64 ns, __u64 now);
+
+/**
+ * riso_pacer_set_load - say how much of somebody may stand in the device
+ * @p: the pacer
+ * @part: what was said of it last, bytes
+ * @load: what is true now, bytes
+ */
+static inline void riso_pacer_set_load(struct riso_pacer *p, __u64 *part, __u64 load)
+{
+	p->load += load - *part;
+	*part = load;
+}
+
+/**
+ * riso_pacer_begins - when a piece began to leave the device, if it is the oldest
+ * @p: the pacer
+ * @posted_ns: when it was posted
+ * @path_ns: delay of its path
+ *
+ * Return: time, ns: after what completed last, and not before it could be there.
+ */
+static inline __u64 riso_pacer_begins(const struct riso_pacer *p, __u64 posted_ns,
+				      __u64 path_ns)
+{
+	return riso_max(p->completed_ns, posted_ns + path_ns);
+}
+
+/**
+ * riso_pacer_refund - give back time for what the device did not take
+ * @p: the pacer
+ * @ns: the time
+ */
+static inline void riso_pacer_refund(struct riso_pacer *p, __u64 ns)
+{
+	p->next -= riso_min(p->next, ns);
+}
+
+#endif /* RISO_CORE_PACER_H */
