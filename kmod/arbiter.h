@@ -242,30 +242,4 @@ enum riso_cause {
 	RISO_CAUSE_FLOW,
 };
 
-void riso_arb_init(struct riso_dev *rd);
-void riso_arb_start(struct riso_dev *rd);
-void riso_arb_stop(struct riso_dev *rd);
-bool riso_arb_over_target(const struct riso_dev *rd);
-void riso_arb_group_info(struct riso_dev *rd, struct riso_group *g,
-			 struct riso_group_info *info);
-void riso_arb_enter_tenant(struct riso_dev *rd, struct riso_group *g,
-			   struct riso_tenant *tenant);
-bool riso_arb_reconfigure(struct riso_dev *rd);
-void riso_arb_refresh(struct riso_flow *f);
-void riso_arb_refresh_users(struct riso_dev *rd);
-void riso_arb_run(struct riso_dev *rd);
-void riso_arb_wake(struct riso_flow *f);
-void riso_arb_remove(struct riso_flow *f);
-void riso_arb_ask(struct riso_user *u);
-int riso_arb_join(struct riso_user *u);
-void riso_arb_leave(struct riso_user *u);
-void riso_arb_leave_all(struct riso_dev *rd);
-void riso_arb_unstick(struct riso_flow *f, u64 now);
-void riso_arb_forget(struct riso_flow *f);
-void riso_arb_idle(struct riso_flow *f);
-void riso_arb_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops);
-void riso_arb_complete(struct riso_flow *f, enum riso_dir dir, u32 wire);
-void riso_arb_measure(struct riso_flow *f, const struct riso_slot *slot);
-bool riso_arb_sparse(struct riso_flow *f, u64 now);
-
 #endif /* RISO_ARBITER_H */

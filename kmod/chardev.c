@@ -5,7 +5,7 @@
  * Owns the open files, their pages and who may use them. A file belongs to the process
  * that opened it (its number and mm): others that got hold of it, by fork or through a
  * socket, may do nothing but close it. It is attached to one device, once; the process
- * is then a group like that of a kernel ULP (grant.c, arbiter.c). An open file holds a
+ * is then a group like that of a kernel ULP (grant.c, process.c). An open file holds a
  * reference to the module.
  *
  * &file_state.lock serialises the calls that attach and register with the end of the file,
@@ -39,6 +39,8 @@
 #include "dev.h"
 #include "flow.h"
 #include "grant.h"
+#include "process.h"
+#include "sched.h"
 
 enum {
 	/* Open files of one owner. */
@@ -161,7 +163,7 @@ err_free:
 static void run(struct riso_dev *rd)
 {
 	local_bh_disable();
-	riso_arb_run(rd);
+	riso_sched_run(rd);
 	local_bh_enable();
 }
 
@@ -404,7 +406,7 @@ static void ask(struct file_state *fs)
 	if (!riso_grant_wishes(u) || !may_ask(u))
 		return;
 	spin_lock_irq(&u->rd->lock);
-	riso_arb_ask(u);
+	riso_process_ask(u);
 	spin_unlock_irq(&u->rd->lock);
 	run(u->rd);
 }

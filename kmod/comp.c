@@ -35,7 +35,9 @@
 
 #include "dev.h"
 #include "flow.h"
+#include "sched.h"
 #include "trace.h"
+#include "window.h"
 
 enum { TAG_HASH_BITS = 10 };
 
@@ -247,7 +249,7 @@ void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire,
 		for (pos = head; pos != s->head; pos++)
 			wire += slot_at(s, pos)->wire[dir];
 		s->untagged_wire[dir] = untagged_wire[dir];
-		riso_arb_refund(f, dir, wire - untagged_wire[dir], ops);
+		riso_sched_refund(f, dir, wire - untagged_wire[dir], ops);
 	}
 	while (s->head != head)
 		slot_at(s, --s->head)->flags = 0;
@@ -266,7 +268,7 @@ static void retire(struct riso_slots *s, struct riso_slot *slot)
 		return;
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		if (slot->wire[dir])
-			riso_arb_complete(f, dir, slot->wire[dir]);
+			riso_window_complete(f, dir, slot->wire[dir]);
 	if (!(slot->flags & RISO_SLOT_CHUNK))
 		return;
 	f->rd->stats[RISO_STAT_CHUNK_COMPLETED]++;
@@ -297,7 +299,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 			retire(s, slot_at(s, pos));
 	}
 	if (success && f)
-		riso_arb_measure(f, slot);
+		riso_window_measure(f, slot);
 	retire(s, slot);
 	while (s->tail != s->head &&
 	       !(slot_at(s, s->tail)->flags & RISO_SLOT_POSTED))
@@ -319,10 +321,10 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	}
 	if (f) {
 		if (s->tail == s->head)
-			riso_arb_idle(f);
+			riso_window_idle(f);
 		/* A provider that was full may have room now. */
 		f->retry_ns = 0;
-		riso_arb_wake(f);
+		riso_sched_wake(f);
 	}
 	if (verdict == RISO_HIDE) {
 		rd->stats[RISO_STAT_CQE_HIDDEN]++;
@@ -433,7 +435,7 @@ int riso_comp_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
 	spin_unlock_irqrestore(&c->poll_lock, flags);
 	/* Who queues something later runs the arbiter himself. */
 	if (READ_ONCE(c->rd->held))
-		riso_arb_run(c->rd);
+		riso_sched_run(c->rd);
 	return n;
 }
 
@@ -489,7 +491,7 @@ int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
 	quiet = c->quiet && !missed;
 	spin_unlock_irqrestore(&c->poll_lock, irq);
 	if (quiet) {
-		riso_arb_run(rd);
+		riso_sched_run(rd);
 		return 0;
 	}
 	ret = rd->orig.req_notify_cq(c->cq, flags);

@@ -29,9 +29,14 @@
 #include "dev.h"
 #include "flow.h"
 #include "hook.h"
+#include "limits.h"
 #include "netlink.h"
+#include "process.h"
+#include "pump.h"
+#include "sched.h"
 #include "sysfs.h"
 #include "trace.h"
+#include "watch.h"
 
 enum {
 	RISO_CHUNK_DEFAULT = 4096,
@@ -126,13 +131,13 @@ static void set_state(struct riso_dev *rd, enum riso_state state)
 	spin_lock_irq(&rd->lock);
 	WRITE_ONCE(rd->state, state);
 	spin_unlock_irq(&rd->lock);
-	riso_arb_refresh_users(rd);
+	riso_process_refresh_all(rd);
 }
 
 static void update_flows(struct riso_dev *rd)
 {
 	riso_flow_update_all(rd);
-	riso_arb_run(rd);
+	riso_sched_run(rd);
 }
 
 /* To another state, with all flows; control held. */
@@ -184,7 +189,7 @@ static void unhook(struct riso_dev *rd)
 	rd->buried = true;
 	riso_flow_release_all(rd);
 	riso_dev_unlock(rd);
-	riso_arb_leave_all(rd);
+	riso_process_leave_all(rd);
 	riso_hook_detach(rd);
 	riso_dev_lock(rd);
 	riso_flow_forget_all(rd);
@@ -209,7 +214,7 @@ static bool bury(struct riso_dev *rd)
 	xa_erase(&devs, rd->index);
 	riso_nl_changed();
 	if (riso_hook_is_covered(rd) && try_module_get(THIS_MODULE)) {
-		riso_arb_leave_all(rd);
+		riso_process_leave_all(rd);
 		WRITE_ONCE(rd->covered, true);
 		riso_dev_settle(rd);
 		return false;
@@ -277,7 +282,7 @@ static void drain_work(struct work_struct *work)
 		return;
 	}
 	riso_comp_reap(rd);
-	riso_arb_run(rd);
+	riso_sched_run(rd);
 	riso_dev_lock(rd);
 	riso_flow_tell_some(rd);
 	settled = !riso_flow_settle_all(rd);
@@ -292,7 +297,7 @@ static void drain_work(struct work_struct *work)
 		riso_nl_ctrl_event(rd);
 	if (leaving && settled) {
 		/* Without its timer nothing is reaped: look once more. */
-		riso_arb_stop(rd);
+		riso_watch_stop(rd);
 		riso_dev_lock(rd);
 		settled = riso_comp_idle(rd);
 		riso_dev_unlock(rd);
@@ -300,7 +305,7 @@ static void drain_work(struct work_struct *work)
 			finish(rd);
 			return;
 		}
-		riso_arb_start(rd);
+		riso_watch_start(rd);
 	}
 	if (!settled)
 		riso_dev_settle(rd);
@@ -326,7 +331,7 @@ static int start(struct riso_dev *rd, enum riso_state state,
 		return -ENODEV;
 	reinit_completion(&rd->drained);
 	riso_hook_poll(rd);
-	riso_arb_start(rd);
+	riso_watch_start(rd);
 	enter(rd, state);
 	riso_hook_post(rd);
 	return 0;
@@ -477,7 +482,7 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 	if (!lease_end)
 		rd->own = *cfg;
 	write_seqcount_end(&rd->cfg_seq);
-	refresh = riso_arb_reconfigure(rd);
+	refresh = riso_limits_update(rd);
 	spin_unlock_irq(&rd->lock);
 	if (refresh || rd->own.share != share) {
 		riso_dev_lock(rd);
@@ -485,8 +490,8 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 		riso_flow_share_all(rd);
 		riso_dev_unlock(rd);
 	}
-	riso_arb_refresh_users(rd);
-	riso_arb_run(rd);
+	riso_process_refresh_all(rd);
+	riso_sched_run(rd);
 	if (was.pid != steer->pid)
 		update_flows(rd);
 	if (was.state != steer->state)
@@ -681,7 +686,8 @@ static int add_one(struct ib_device *ibdev)
 	INIT_DELAYED_WORK(&rd->drain, drain_work);
 	INIT_DELAYED_WORK(&rd->lease, lease_expired);
 	init_completion(&rd->drained);
-	riso_arb_init(rd);
+	riso_pump_init(rd);
+	riso_watch_init(rd);
 	rd->cfg = (struct riso_cfg) {
 		.max_rate = port_rate(ibdev),
 		.chunk_bytes = RISO_CHUNK_DEFAULT,
@@ -693,7 +699,7 @@ static int add_one(struct ib_device *ibdev)
 	rd->cfg.safe_util = rd->cfg.max_rate;
 	rd->own = rd->cfg;
 	spin_lock_irq(&rd->lock);
-	riso_arb_reconfigure(rd);
+	riso_limits_update(rd);
 	spin_unlock_irq(&rd->lock);
 
 	err = riso_hook_attach(rd);

@@ -28,7 +28,11 @@
 #include "dev.h"
 #include "flow.h"
 #include "grant.h"
+#include "limits.h"
+#include "line.h"
 #include "netlink.h"
+#include "process.h"
+#include "sched.h"
 #include "trace.h"
 
 /*
@@ -169,7 +173,7 @@ void riso_flow_share_all(struct riso_dev *rd)
 		old = g->tenant;
 		if (t && t != old) {
 			spin_lock_irq(&rd->lock);
-			riso_arb_enter_tenant(rd, g, t);
+			riso_line_enter_tenant(rd, g, t);
 			spin_unlock_irq(&rd->lock);
 		}
 		if (t)
@@ -357,7 +361,7 @@ static void make_bare(struct riso_flow *f)
 		return;
 	spin_lock_irq(&f->rd->lock);
 	list_del_init(&f->managed);
-	riso_arb_forget(f);
+	riso_sched_forget(f);
 	spin_unlock_irq(&f->rd->lock);
 	riso_queue_free(f);
 	atomic64_sub(riso_queue_size(f), &memory_used);
@@ -404,7 +408,7 @@ void riso_flow_refresh_all(struct riso_dev *rd)
 	lockdep_assert_held(&rd->mutex);
 	list_for_each_entry(f, &rd->managed, managed) {
 		spin_lock_irq(&rd->lock);
-		riso_arb_refresh(f);
+		riso_sched_refresh(f);
 		spin_unlock_irq(&rd->lock);
 	}
 }
@@ -419,13 +423,13 @@ static void count_latency(struct riso_flow *f, bool latency)
 	f->counted = latency;
 	spin_lock_irq(&rd->lock);
 	WRITE_ONCE(rd->latency_flows, rd->latency_flows + (latency ? 1 : -1));
-	f->over_target = latency && riso_arb_over_target(rd);
-	refresh = riso_arb_reconfigure(rd);
+	f->over_target = latency && riso_over_target(rd);
+	refresh = riso_limits_update(rd);
 	spin_unlock_irq(&rd->lock);
 	if (refresh)
 		riso_flow_refresh_all(rd);
-	riso_arb_refresh_users(rd);
-	riso_arb_run(rd);
+	riso_process_refresh_all(rd);
+	riso_sched_run(rd);
 	/* The drain work tells of the first and the last one. */
 	if (rd->told_latency != !!rd->latency_flows)
 		riso_dev_settle(rd);
@@ -459,12 +463,12 @@ static void join_group(struct riso_flow *f)
 		return;
 	tally(f, true);
 	spin_lock_irq(&rd->lock);
-	riso_arb_remove(f);
+	riso_sched_remove(f);
 	if (old && old != g)
 		leave_group(f, old, g);
 	f->group = g;
 	g->weight = f->weight;
-	riso_arb_wake(f);
+	riso_sched_wake(f);
 	spin_unlock_irq(&rd->lock);
 	put_group(rd, old);
 }
@@ -601,7 +605,7 @@ static void tell_faults(struct riso_dev *rd, struct riso_group *g)
 	struct riso_group_info info;
 
 	for (; faults; faults &= faults - 1) {
-		riso_arb_group_info(rd, g, &info);
+		riso_line_group_info(rd, g, &info);
 		info.fault = __ffs(faults);
 		g->told_faults |= BIT(info.fault);
 		if (__ratelimit(&rd->faults))
@@ -652,7 +656,7 @@ static void update(struct riso_flow *f)
 	else if (mode == RISO_FLOW_MANAGED)
 		mode = RISO_FLOW_DRAIN;
 	set_mode(f, mode);
-	riso_arb_wake(f);
+	riso_sched_wake(f);
 	spin_unlock_irq(&rd->lock);
 	riso_comp_use(f, mode == RISO_FLOW_MANAGED);
 	if (mode == RISO_FLOW_DRAIN)
@@ -792,7 +796,7 @@ void riso_flow_pause(struct riso_flow *f)
 
 	spin_lock_irq(&rd->lock);
 	f->paused = true;
-	riso_arb_remove(f);
+	riso_sched_remove(f);
 	spin_unlock_irq(&rd->lock);
 	wait_event(rd->wait, !READ_ONCE(f->posting));
 	/* The one that posted may still be on its way out. */
@@ -816,9 +820,9 @@ void riso_flow_resume(struct riso_flow *f)
 	f->paused = false;
 	if (f->refused)
 		queue_delayed_work(riso_wq, &f->refuse, 0);
-	riso_arb_wake(f);
+	riso_sched_wake(f);
 	spin_unlock_irq(&rd->lock);
-	riso_arb_run(rd);
+	riso_sched_run(rd);
 }
 
 /* RESET completes nothing: forget what is held and what is out; paused, mutex held. */
@@ -843,7 +847,7 @@ static void reset(struct riso_flow *f)
 	f->debt = false;
 	if (f->q.recs) {
 		riso_queue_drop(f);
-		riso_arb_forget(f);
+		riso_sched_forget(f);
 	}
 	spin_unlock_irq(&rd->lock);
 	if (!f->q.recs)
@@ -935,7 +939,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 		if (f->state == IB_QPS_ERR)
 			f->flush = true;
 	}
-	riso_arb_wake(f);
+	riso_sched_wake(f);
 	spin_unlock_irq(&rd->lock);
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		reset(f);
@@ -943,7 +947,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 		count_sender(f, f->state == IB_QPS_RTS);
 	update(f);
 	riso_dev_unlock(rd);
-	riso_arb_run(rd);
+	riso_sched_run(rd);
 }
 
 static void set_shim(struct riso_flow *f, bool shim)
@@ -1022,7 +1026,7 @@ void riso_flow_check_all(struct riso_dev *rd)
 	riso_dev_lock(rd);
 	list_for_each_entry(f, &rd->managed, managed) {
 		spin_lock_irq(&rd->lock);
-		riso_arb_unstick(f, ktime_get_ns());
+		riso_sched_unstick(f, ktime_get_ns());
 		spin_unlock_irq(&rd->lock);
 	}
 	xa_for_each(&rd->groups, id, g) {
@@ -1137,7 +1141,7 @@ int riso_flow_admit(struct riso_user *u, u32 qpn)
 		goto unlock;
 	u->group = f->group;
 	spin_lock_irq(&rd->lock);
-	err = riso_arb_join(u);
+	err = riso_process_join(u);
 	spin_unlock_irq(&rd->lock);
 	if (err) {
 		riso_place_give_back(&rd->places, &u->owner);
@@ -1181,7 +1185,7 @@ void riso_flow_dismiss(struct riso_user *u)
 	/* Until here the process cannot take part anew, with the same flows. */
 	riso_place_give_back(&rd->places, &u->owner);
 	spin_lock_irq(&rd->lock);
-	riso_arb_leave(u);
+	riso_process_leave(u);
 	spin_unlock_irq(&rd->lock);
 	riso_dev_unlock(rd);
 }
@@ -1442,7 +1446,7 @@ int riso_flow_group_next(struct riso_dev *rd, u32 id, const struct riso_viewer *
 		g = xa_find_after(&rd->groups, &index, U32_MAX, XA_PRESENT);
 	}
 	if (g) {
-		riso_arb_group_info(rd, g, info);
+		riso_line_group_info(rd, g, info);
 		translate(viewer, g->tgid, &info->who);
 		hide_others(viewer, &info->pressure);
 	}

@@ -8,7 +8,7 @@
  * it than what the process itself gets and is charged. The books are kept here and
  * never read back from a page.
  *
- * Grants are charged in full when they are given (arbiter.c), whatever becomes of
+ * Grants are charged in full when they are given (process.c), whatever becomes of
  * them. Two may be good at a time, so that the next one is there before the process
  * has woken up for the first; a process that does not take them gets no more, so one
  * that is stopped costs the others two grants. Nor does one that does not post: after

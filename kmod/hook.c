@@ -31,6 +31,7 @@
 #include "flow.h"
 #include "hook.h"
 #include "observe.h"
+#include "sched.h"
 
 struct riso_dev *riso_hook_devs[RISO_MAX_DEVS];
 
@@ -100,16 +101,16 @@ static noinline int post_managed(struct riso_flow *f,
 	if (!err) {
 		if (f->refused)
 			queue_delayed_work(riso_wq, &f->refuse, 0);
-		else if (first && riso_arb_sparse(f, now))
+		else if (first && riso_sched_is_sparse(f, now))
 			f->q.sparse_end = f->q.tail;
-		riso_arb_wake(f);
+		riso_sched_wake(f);
 	}
 	spin_unlock_irqrestore(&rd->lock, flags);
 	if (err) {
 		*bad_wr = wr;
 		return err;
 	}
-	riso_arb_run(rd);
+	riso_sched_run(rd);
 	return 0;
 }
 
@@ -246,12 +247,12 @@ static void hand_over(struct riso_flow *f)
 			end = jiffies + msecs_to_jiffies(RISO_HAND_OVER_MS);
 		}
 		f->ending = !done && time_before(jiffies, end);
-		riso_arb_wake(f);
+		riso_sched_wake(f);
 		done = !f->ending;
 		spin_unlock_irq(&rd->lock);
 		if (done)
 			return;
-		riso_arb_run(rd);
+		riso_sched_run(rd);
 		/* data_race(): a look too early or too late only costs a sleep. */
 		if (data_race(riso_queue_tells(&f->q)))
 			usleep_range(RISO_HAND_OVER_US, 2 * RISO_HAND_OVER_US);
@@ -315,9 +316,9 @@ static void flush(struct riso_flow *f)
 
 	spin_lock_irq(&rd->lock);
 	f->flush = true;
-	riso_arb_wake(f);
+	riso_sched_wake(f);
 	spin_unlock_irq(&rd->lock);
-	riso_arb_run(rd);
+	riso_sched_run(rd);
 }
 
 /*

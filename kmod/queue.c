@@ -28,6 +28,7 @@
 #include "flow.h"
 #include "queue.h"
 #include "trace.h"
+#include "window.h"
 
 enum {
 	/*
@@ -773,7 +774,7 @@ enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
 		s->sq_used -= q->mark[q->num].sq_used - m->sq_used;
 		s->rd_out -= q->mark[q->num].rd_out - m->rd_out;
 		if (s->head == s->tail)
-			riso_arb_idle(f);
+			riso_window_idle(f);
 	}
 	while (q->head != m->head)
 		pop_head(f);

@@ -153,7 +153,7 @@ bool pages_calling(void)
 	__u64 began, end;
 	bool ok = true;
 
-	pages_start_counting("riso_arb_ask");
+	pages_start_counting("riso_process_ask");
 	for (; ok && calls < 10000; calls++)
 		ok = !share_wait(&s, 0);
 	hits = pages_stop_counting();
@@ -162,7 +162,7 @@ bool pages_calling(void)
 
 	/* It says that it has posted, so that it is listened to, and takes no grant. */
 	s.u->dir[0].want = 1 << 20;
-	pages_start_counting("riso_arb_ask");
+	pages_start_counting("riso_process_ask");
 	began = share_now();
 	end = began + 1000000000;
 	for (calls = 0; ok && share_now() < end; calls++) {

@@ -204,7 +204,7 @@ bool pages_changing_little(void)
 	for (i = 0; ok && i < 100; i++)
 		ok = !ibv_destroy_cq(ibv_create_cq(s.context, 1, NULL, NULL, 0));
 	forgotten = pages_stop_counting();
-	pages_start_counting("riso_arb_run");
+	pages_start_counting("riso_sched_run");
 	for (i = 0; ok && i < 1000; i++)
 		ok = !ibv_modify_qp(s.qp, &attr, IBV_QP_MIN_RNR_TIMER);
 	runs = pages_stop_counting();

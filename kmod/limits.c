@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What changes when settings, or the number of latency flows, do.
+ *
+ * Owns what is derived from the settings: the time of a chunk, whether a timer can pace
+ * single ones, since when the device is shaped. All of it is under &riso_dev.lock.
+ */
+
+#include <linux/ktime.h>
+
+#include "limits.h"
+#include "trace.h"
+
+/**
+ * riso_limits_update - settings, or the number of latency flows, have changed
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if riso_sched_refresh() has to be called for all flows; so has
+ * riso_process_refresh_all() in any case.
+ */
+bool riso_limits_update(struct riso_dev *rd)
+{
+	bool was = rd->was_shaped;
+	struct riso_bounds bounds;
+	u64 now = ktime_get_ns();
+	int dir;
+
+	lockdep_assert_held(&rd->lock);
+	rd->chunk_ns = riso_time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
+	rd->lately_ns = riso_time_of(riso_open_window(rd) / 2, rd->cfg.max_rate);
+	rd->fine = rd->chunk_ns >= RISO_TICK_NS;
+	rd->was_shaped = riso_is_shaped(rd);
+	if (was != rd->was_shaped)
+		rd->toggled_ns = now;
+	if (!was && rd->was_shaped)
+		rd->shaped_ns = now;
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		struct riso_arb *a = &rd->arb[dir];
+
+		a->pacer.next = min(a->pacer.next, now + rd->chunk_ns + riso_tick(rd));
+		if (was != rd->was_shaped)
+			riso_estimate_restart(&a->estimate);
+	}
+	bounds = (struct riso_bounds) {
+		.max_rate = rd->cfg.max_rate,
+		.chunk_bytes = rd->cfg.chunk_bytes,
+		.inflight_bytes = rd->cfg.inflight_bytes,
+	};
+	trace_budget_update(rd);
+	if (was == rd->was_shaped && !memcmp(&bounds, &rd->bounds, sizeof(bounds)))
+		return false;
+	rd->bounds = bounds;
+	return true;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the settings of a device allow: cost, window, token, pace.
+ *
+ * Everything here reads settings and measurements under &riso_dev.lock.
+ */
+#ifndef RISO_LIMITS_H
+#define RISO_LIMITS_H
+
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "core/units.h"
+#include "dev.h"
+
+enum {
+	/*
+	 * A timer costs microseconds. Where a chunk takes less than 50 us, the clock may
+	 * be off by as much, and events of the provider tell of completions.
+	 */
+	RISO_TICK_NS = 50 * NSEC_PER_USEC,
+	/* A turn or slice is 200 us of device time, if no token size was set. */
+	RISO_SLICE_NS = 200 * NSEC_PER_USEC,
+	/* The window of a device that nobody shapes is 2 ms of its rate, ... */
+	RISO_OPEN_NS = 2 * NSEC_PER_MSEC,
+	/* ... at least 256 KB, which is a few messages of storage, ... */
+	RISO_OPEN_MIN = 256 * 1024,
+	/* ... and at most 8 MB, which is what such a device may make others wait for. */
+	RISO_OPEN_MAX = 8 * 1024 * 1024,
+};
+
+/**
+ * riso_is_shaped - does the device cut and pace bulk?
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true while it has a latency flow and chunks are not off.
+ */
+static inline bool riso_is_shaped(const struct riso_dev *rd)
+{
+	return rd->latency_flows && rd->cfg.chunk_bytes;
+}
+
+/**
+ * riso_cost_of - device time of a post
+ * @rd: the device
+ * @bytes: its wire bytes
+ * @ops: its messages
+ * @rate: bytes per second
+ *
+ * Return: max(@bytes / @rate, @ops / MaxOps), ns.
+ */
+static inline u64 riso_cost_of(const struct riso_dev *rd, u64 bytes, u32 ops, u64 rate)
+{
+	u64 ns = riso_time_of(bytes, rate);
+
+	if (rd->cfg.max_ops)
+		ns = max(ns, riso_time_of(ops, rd->cfg.max_ops));
+	return ns;
+}
+
+/**
+ * riso_chunk_wire - wire bytes of a chunk
+ * @rd: the device
+ *
+ * Return: bytes, with a sixteenth for headers.
+ */
+static inline u64 riso_chunk_wire(const struct riso_dev *rd)
+{
+	return rd->cfg.chunk_bytes + rd->cfg.chunk_bytes / 16;
+}
+
+/**
+ * riso_window - what may stand in a shaped device
+ * @rd: the device
+ *
+ * Return: bytes; two chunks unless it was set.
+ */
+static inline u64 riso_window(const struct riso_dev *rd)
+{
+	if (rd->cfg.inflight_bytes == RISO_AUTO)
+		return 2 * riso_chunk_wire(rd);
+	return rd->cfg.inflight_bytes ?: U32_MAX;
+}
+
+/**
+ * riso_open_window - what may stand in a device that several groups share and nobody shapes
+ * @rd: the device
+ *
+ * Return: bytes.
+ */
+static inline u64 riso_open_window(const struct riso_dev *rd)
+{
+	return clamp_t(u64, riso_bytes_in(RISO_OPEN_NS, rd->cfg.max_rate),
+		       RISO_OPEN_MIN, RISO_OPEN_MAX);
+}
+
+/**
+ * riso_token - how much a flow posts in its turn
+ * @rd: the device
+ *
+ * Return: bytes.
+ */
+static inline u64 riso_token(const struct riso_dev *rd)
+{
+	if (rd->cfg.token_bytes != RISO_AUTO)
+		return rd->cfg.token_bytes;
+	return max_t(u64, 2 * rd->cfg.chunk_bytes,
+		     riso_bytes_in(RISO_SLICE_NS, rd->cfg.safe_util));
+}
+
+/**
+ * riso_speed - rate at which a queue in the device gets shorter
+ * @rd: the device
+ * @dir: direction
+ *
+ * Context: under &riso_dev.lock.
+ * Return: bytes per second.
+ */
+static inline u64 riso_speed(const struct riso_dev *rd, enum riso_dir dir)
+{
+	return riso_estimate_speed(&rd->arb[dir].estimate, rd->cfg.max_rate);
+}
+
+/**
+ * riso_pace - rate that the clock runs at
+ * @rd: the device
+ * @dir: direction
+ *
+ * Context: under &riso_dev.lock.
+ * Return: bytes per second.
+ */
+static inline u64 riso_pace(const struct riso_dev *rd, enum riso_dir dir)
+{
+	return riso_estimate_pace(rd->cfg.safe_util, rd->cfg.max_rate,
+				  rd->arb[dir].estimate.ceiling);
+}
+
+/**
+ * riso_over_target - has the agent found that Target99 is missed?
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if Current99 is above Target99, false if it is not or if nobody knows.
+ */
+static inline bool riso_over_target(const struct riso_dev *rd)
+{
+	lockdep_assert_held(&rd->lock);
+	return rd->steer.target99_ns &&
+	       rd->steer.current99_ns > rd->steer.target99_ns;
+}
+
+/**
+ * riso_tick - how far the clock may be off
+ * @rd: the device
+ *
+ * Return: ns, 0 if a timer can pace single chunks.
+ */
+static inline u64 riso_tick(const struct riso_dev *rd)
+{
+	return rd->fine ? 0 : RISO_TICK_NS;
+}
+
+bool riso_limits_update(struct riso_dev *rd);
+
+#endif /* RISO_LIMITS_H */

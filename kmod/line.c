@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The line of groups: whose turn it is, and what a post costs.
+ *
+ * Owns the places of groups in the turns of each direction (core/share.c), what they are
+ * charged, and what they wait for while they are in line (pressure.c). All of it is under
+ * &riso_dev.lock, in any context.
+ */
+
+#include <linux/ktime.h>
+
+#include "grant.h"
+#include "limits.h"
+#include "line.h"
+
+enum {
+	/* Two groups contend that posted within 50 ms of each other. */
+	RISO_ACTIVE_NS = 50 * NSEC_PER_MSEC,
+};
+
+static struct riso_share_tenant *tenant_of(struct riso_group_dir *gd, enum riso_dir dir)
+{
+	return &riso_line_group(gd, dir)->tenant->dir[dir];
+}
+
+static void insert_group(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
+{
+	riso_share_enter(&rd->arb[dir].share, tenant_of(gd, dir), &gd->share,
+			 riso_time_of(riso_token(rd), rd->cfg.max_rate));
+}
+
+static void erase_group(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
+{
+	riso_share_leave(&rd->arb[dir].share, tenant_of(gd, dir), &gd->share);
+}
+
+/**
+ * riso_line_enter - put a group into the line that is about to have something to post
+ * @rd: the device
+ * @dir: direction
+ * @gd: the place of the group; does nothing if that is in line
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_line_enter(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
+{
+	if (riso_line_holds(gd))
+		return;
+	insert_group(rd, dir, gd);
+	riso_pressure_begin(&rd->arb[dir].hold, &gd->wait);
+}
+
+/**
+ * riso_line_leave - take a group out of the line that has nothing to post any more
+ * @rd: the device
+ * @dir: direction
+ * @gd: the place of the group; does nothing if that still has something
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_line_leave(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
+{
+	if (riso_line_holds(gd))
+		return;
+	erase_group(rd, dir, gd);
+	riso_pressure_end(&rd->arb[dir].hold, &gd->wait);
+}
+
+/**
+ * riso_line_enter_tenant - let a group share with others from now on
+ * @rd: the device
+ * @g: the group
+ * @tenant: with whom it shares
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_line_enter_tenant(struct riso_dev *rd, struct riso_group *g, struct riso_tenant *tenant)
+{
+	int dir;
+
+	lockdep_assert_held(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		struct riso_group_dir *gd = &g->dir[dir];
+
+		if (riso_line_holds(gd))
+			erase_group(rd, dir, gd);
+	}
+	g->tenant = tenant;
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		struct riso_group_dir *gd = &g->dir[dir];
+
+		riso_share_begin_group(&tenant->dir[dir], &gd->share);
+		if (riso_line_holds(gd))
+			insert_group(rd, dir, gd);
+	}
+}
+
+/**
+ * riso_line_first - find the group whose turn it is
+ * @a: one direction of a device
+ *
+ * Context: under &riso_dev.lock.
+ * Return: its place, NULL if nobody is in line.
+ */
+struct riso_group_dir *riso_line_first(const struct riso_arb *a)
+{
+	struct riso_share_group *first = riso_share_first(&a->share);
+
+	return first ? container_of(first, struct riso_group_dir, share) : NULL;
+}
+
+/**
+ * riso_line_note_active - note that a group posts
+ * @a: one direction of a device
+ * @g: the group
+ * @now: time, ns
+ *
+ * Groups that are active by turns contend for the device.
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_line_note_active(struct riso_arb *a, struct riso_group *g, u64 now)
+{
+	if (a->last != g && now - a->last_ns < RISO_ACTIVE_NS)
+		a->contested_ns = now + 2 * RISO_ACTIVE_NS;
+	a->last = g;
+	a->last_ns = now;
+	g->active_ns = now;
+}
+
+/**
+ * riso_line_move_clock - let a shaped device be busy for longer
+ * @rd: the device
+ * @dir: direction
+ * @ns: time that a post takes at the pace
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_line_move_clock(struct riso_dev *rd, enum riso_dir dir, u64 ns, u64 now)
+{
+	struct riso_arb *a = &rd->arb[dir];
+
+	if (riso_is_shaped(rd))
+		riso_pacer_advance(&a->pacer, riso_tick(rd), ns, now);
+}
+
+/**
+ * riso_line_charge - charge a group for a post
+ * @rd: the device
+ * @dir: direction
+ * @g: the group
+ * @wire: wire bytes
+ * @ops: messages
+ * @debt: it was not the turn of the group
+ * @now: time, ns
+ *
+ * Debt is nobody's turn, except where nobody is in line.
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group *g, u64 wire,
+		      u32 ops, bool debt, u64 now)
+{
+	u64 cost = riso_cost_of(rd, wire, ops, rd->cfg.max_rate);
+	struct riso_share_tenant *t = &g->tenant->dir[dir];
+	struct riso_group_dir *gd = &g->dir[dir];
+	struct riso_arb *a = &rd->arb[dir];
+
+	if (!a->pacer.load)
+		a->estimate.slack = true;
+	/* Debt is nobody's turn, but hurts nobody where there is none in line. */
+	if (!debt || !riso_line_first(a))
+		riso_share_serve(&a->share, t, &gd->share);
+	riso_share_charge(&a->share, t, &gd->share, riso_line_holds(gd), cost, g->weight);
+	g->used_ns += cost;
+	riso_pressure_take(&a->hold, &g->pressure, g->id, cost);
+	riso_line_note_active(a, g, now);
+}
+
+/**
+ * riso_line_refund - give a group back what it was charged for a post that was not taken
+ * @rd: the device
+ * @dir: direction
+ * @g: the group
+ * @wire: wire bytes
+ * @ops: messages
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_line_refund(struct riso_dev *rd, enum riso_dir dir, struct riso_group *g, u64 wire,
+		      u32 ops)
+{
+	u64 cost = riso_cost_of(rd, wire, ops, rd->cfg.max_rate);
+	struct riso_group_dir *gd = &g->dir[dir];
+	struct riso_arb *a = &rd->arb[dir];
+
+	lockdep_assert_held(&rd->lock);
+	if (riso_is_shaped(rd))
+		riso_pacer_refund(&a->pacer,
+				  riso_cost_of(rd, wire, ops, riso_pace(rd, dir)));
+	g->used_ns -= min(g->used_ns, cost);
+	riso_share_refund(&a->share, tenant_of(gd, dir), &gd->share, riso_line_holds(gd), cost,
+			  g->weight);
+}
+
+/**
+ * riso_line_sync_waits - add what a group waits for just now to its sums
+ * @rd: the device
+ * @g: the group
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_line_sync_waits(struct riso_dev *rd, struct riso_group *g, u64 now)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		if (riso_line_holds(&g->dir[dir]))
+			riso_pressure_sync(&rd->arb[dir].hold,
+					   &g->dir[dir].wait, now);
+}
+
+/**
+ * riso_line_group_info - what a dump shows of a group
+ * @rd: the device
+ * @g: the group
+ * @info: filled in
+ *
+ * Context: under RCU, or &riso_dev.mutex.
+ */
+void riso_line_group_info(struct riso_dev *rd, struct riso_group *g, struct riso_group_info *info)
+{
+	u64 now;
+
+	info->id = g->id;
+	info->who = g->who;
+	spin_lock_irq(&rd->lock);
+	/* The process itself holds it, too. */
+	info->flows = READ_ONCE(g->users) - !!g->user;
+	now = ktime_get_ns();
+	riso_line_sync_waits(rd, g, now);
+	info->weight = g->weight;
+	info->tx_bytes = g->bytes[RISO_TX];
+	info->rx_bytes = g->bytes[RISO_RX];
+	info->wrs = g->wrs;
+	info->used_ns = g->used_ns;
+	info->shim = g->user;
+	info->fault = g->fault;
+	riso_pressure_info(&g->pressure, now, &info->pressure);
+	spin_unlock_irq(&rd->lock);
+}

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Processes: they post by themselves, under grants.
+ *
+ * Owns the list of processes that take part in a device, what each is granted and when, and
+ * what it is charged for what it posts without a grant. What their pages say is grant.c's.
+ * All of it is under &riso_dev.lock, in any context, and bounded; a walk over all of them
+ * lets others have the lock after a few.
+ */
+
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/string.h>
+
+#include "core/chunk.h"
+#include "core/cost.h"
+#include "limits.h"
+#include "line.h"
+#include "process.h"
+#include "trace.h"
+#include "window.h"
+
+enum {
+	/* Where nobody shapes, processes cut their messages to 128 KB, for turns. */
+	RISO_OPEN_CHUNK = 128 * 1024,
+	/* A grant is void 10 ms after it could have been used. */
+	RISO_GRANT_NS = 10 * NSEC_PER_MSEC,
+	/* The windows of processes allow for a round trip of 1 ms. */
+	RISO_PATH_NS = NSEC_PER_MSEC,
+	/* A process takes about 40 us to wake up and to post. */
+	RISO_LEAD_NS = 40 * NSEC_PER_USEC,
+	/* No grant is for less than 256 bytes, a small message with its headers. */
+	RISO_GRANT_MIN = 256,
+	/* One look reads the pages of 8 processes, so that nobody waits for all. */
+	RISO_USER_VISITS = 8,
+};
+
+static void update_user_load(struct riso_user *u, enum riso_dir dir)
+{
+	struct riso_share *ud = &u->dir[dir];
+	u64 load = riso_is_shaped(u->rd) ? 0 : min(ud->out, riso_open_window(u->rd) / 2);
+
+	u->rd->arb[dir].user_load += load - ud->load;
+	riso_pacer_set_load(&u->rd->arb[dir].pacer, &ud->load, load);
+}
+
+/**
+ * riso_process_open_limit - what may stand in a device that nobody shapes
+ * @rd: the device
+ * @dir: direction
+ *
+ * What processes have out is what they say: it fills half of the open window at most.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: bytes.
+ */
+u64 riso_process_open_limit(const struct riso_dev *rd, enum riso_dir dir)
+{
+	u64 limit = riso_open_window(rd);
+	u64 said = rd->arb[dir].user_load;
+
+	return limit + said - min(said, limit / 2);
+}
+
+/* In each of these a process may post a chunk as debt: half of the device at most. */
+static u64 user_slice(const struct riso_dev *rd)
+{
+	return max_t(u64, RISO_SLICE_NS, 2 * rd->chunk_ns);
+}
+
+/* As far back as it is looked at what processes have done. */
+static u64 watch_span(const struct riso_dev *rd)
+{
+	return max_t(u64, RISO_WATCH_NS, 2 * user_slice(rd));
+}
+
+/* What the rule of sparse groups has allowed since it was asked last. */
+static u64 sparse_since(const struct riso_dev *rd, struct riso_group_dir *gd, u64 now)
+{
+	u64 since = min(now - gd->slice_ns, watch_span(rd));
+	u64 slices = div64_u64(since, user_slice(rd));
+
+	gd->slice_ns = now - since + slices * user_slice(rd);
+	return slices * riso_chunk_wire(rd);
+}
+
+/* What it has posted without a grant, as far as the rule of sparse groups goes. */
+static void charge_debt(struct riso_user *u, enum riso_dir dir, u64 debt, u64 now)
+{
+	struct riso_share *ud = &u->dir[dir];
+	struct riso_dev *rd = u->rd;
+	u64 charged, ns;
+
+	ud->owed += debt;
+	charged = min(ud->owed, sparse_since(rd, &u->group->dir[dir], now));
+	/* The present slice may have allowed it: it is charged when that has ended. */
+	ud->owed = min_t(u64, ud->owed - charged, riso_chunk_wire(rd));
+	if (!charged)
+		return;
+	ns = riso_pacer_take_debt(&rd->arb[dir].pacer, watch_span(rd),
+				  riso_cost_of(rd, charged, 0, riso_pace(rd, dir)), now);
+	riso_line_move_clock(rd, dir, ns, now);
+	riso_line_charge(rd, dir, u->group, charged, 0, true, now);
+}
+
+/* See what a process has done, and what it wants. */
+static u64 read_user(struct riso_user *u, enum riso_dir dir, u64 now)
+{
+	struct riso_dev *rd = u->rd;
+	u64 posted, debt, need;
+
+	need = riso_grant_read(u, dir, now, &posted, &debt);
+	update_user_load(u, dir);
+	u->group->bytes[dir] += posted;
+	/* Without a queue pair that can send it has posted nothing. */
+	if (!READ_ONCE(u->group->senders))
+		return 0;
+	charge_debt(u, dir, debt, now);
+	if (posted && u->mode == RISO_USER_OPEN) {
+		u->group->used_ns += riso_cost_of(rd, posted, 0, rd->cfg.max_rate);
+		riso_line_note_active(&rd->arb[dir], u->group, now);
+	}
+	return u->mode == RISO_USER_PACED ? need : 0;
+}
+
+static void set_asking(struct riso_user *u, enum riso_dir dir, bool asks)
+{
+	struct riso_group_dir *gd = &u->group->dir[dir];
+	struct riso_dev *rd = u->rd;
+
+	if (gd->asks == asks)
+		return;
+	if (asks) {
+		riso_line_enter(rd, dir, gd);
+		gd->asks = true;
+		rd->asking++;
+	} else {
+		gd->asks = false;
+		riso_line_leave(rd, dir, gd);
+		rd->asking--;
+	}
+}
+
+/* Tell a process how to post, unless it knows. */
+static void update_user(struct riso_user *u)
+{
+	struct riso_dev *rd = u->rd;
+	int dir;
+
+	if (u->pacings == rd->pacings)
+		return;
+	u->pacings = rd->pacings;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		update_user_load(u, dir);
+	riso_grant_pace(u, &rd->pacing);
+}
+
+/* Does it want something? One that is stopped does not, until it calls. */
+static void look_at_process(struct riso_user *u, bool calls, u64 now)
+{
+	int dir;
+
+	update_user(u);
+
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		if (!read_user(u, dir, now) || (!calls && u->dir[dir].behind))
+			continue;
+		u->dir[dir].called |= calls;
+		set_asking(u, dir, true);
+	}
+}
+
+/**
+ * riso_process_read_some - look at what some of the processes say, in turn
+ * @rd: the device
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_process_read_some(struct riso_dev *rd, u64 now)
+{
+	int visits = RISO_USER_VISITS;
+	struct riso_user *u, *tmp;
+	LIST_HEAD(seen);
+
+	list_for_each_entry_safe(u, tmp, &rd->users, list) {
+		if (!visits--)
+			break;
+		look_at_process(u, false, now);
+		list_move_tail(&u->list, &seen);
+	}
+	list_splice_tail(&seen, &rd->users);
+}
+
+/*
+ * How far a grant may be ahead of the clock: its owner has to wake up first. What it
+ * is early by stands in front of small messages.
+ */
+static u64 grant_lead(const struct riso_dev *rd)
+{
+	return rd->fine ? RISO_LEAD_NS : RISO_TICK_NS;
+}
+
+/*
+ * Bytes of a grant. While there are latency flows these are whole chunks: what is left
+ * over of many grants would be one chunk more, at once with another.
+ */
+static u64 largest_grant(const struct riso_dev *rd)
+{
+	u64 piece;
+
+	if (!riso_is_shaped(rd))
+		return 2 * RISO_OPEN_CHUNK;
+	piece = riso_piece_wire(riso_chunk_round(rd->cfg.chunk_bytes, rd->mtu), rd->mtu);
+	return piece * max_t(u64, 1, div64_u64(riso_bytes_in(RISO_TICK_NS, rd->cfg.safe_util),
+					       piece));
+}
+
+/*
+ * No grant is for less than this. All that one run may give is a quantum then, so that
+ * it is the clock or the window that ends the run, for whoever asks for little as well.
+ */
+static u64 least_grant(const struct riso_dev *rd)
+{
+	return max_t(u64, RISO_GRANT_MIN, largest_grant(rd) / RISO_RUN_BATCHES);
+}
+
+/* A chunk, which a process can always post a part of a message for. */
+static u64 smallest_grant(const struct riso_dev *rd)
+{
+	u32 chunk = riso_chunk_round(rd->cfg.chunk_bytes, rd->mtu);
+
+	return max_t(u64, RISO_GRANT_MIN, riso_piece_wire(chunk, rd->mtu));
+}
+
+/* Bytes leave the window when their process tells so. */
+static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes, u64 now)
+{
+	const struct riso_pacer *p = &rd->arb[dir].pacer;
+	u64 limit = riso_open_window(rd);
+
+	if (!riso_pacer_is_full(p, limit, bytes))
+		return false;
+	riso_process_read_some(rd, now);
+	return riso_pacer_is_full(p, limit, bytes);
+}
+
+/**
+ * riso_process_grant - give the process whose turn it is a grant, if there may be one now
+ * @rd: the device
+ * @dir: direction
+ * @u: the process
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true to go on with the one whose turn it is then.
+ */
+bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_user *u, u64 now)
+{
+	struct riso_arb *a = &rd->arb[dir];
+	u64 begin = now;
+	u64 need, bytes;
+
+	/* The next round goes on with the others in line, or the timer: this holds for it. */
+	if (!rd->drops && rd->state == RISO_STATE_ENFORCE)
+		return false;
+	need = read_user(u, dir, now);
+	bytes = clamp(need, least_grant(rd), largest_grant(rd));
+	if (riso_grant_shrinks(&u->dir[dir]))
+		bytes = min(bytes, smallest_grant(rd));
+
+	/* One that let a grant go by may be stopped, however long it stands in line. */
+	if (!need || (u->dir[dir].lapsed && !u->dir[dir].called)) {
+		set_asking(u, dir, false);
+		rd->drops -= !!rd->drops;
+		return true;
+	}
+	if (!rd->grants[dir]) {
+		rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS / 2);
+		return false;
+	}
+	if (riso_is_shaped(rd)) {
+		if (a->pacer.next > now + riso_tick(rd) + grant_lead(rd)) {
+			rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
+			a->estimate.slack = true;
+			riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
+			rd->want_ns = min(rd->want_ns,
+					  a->pacer.next - grant_lead(rd) - riso_tick(rd) / 2);
+			return false;
+		}
+		begin = max(begin, a->pacer.next);
+		/* What it completes is not measured. */
+		a->estimate.slack = true;
+	} else if (open_window_full(rd, dir, bytes, now)) {
+		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
+		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
+		rd->want_ns = min(rd->want_ns, now + RISO_REAP_MAX_NS);
+		return false;
+	}
+	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
+	rd->grants[dir]--;
+	riso_grant_give(u, dir, bytes, begin + RISO_GRANT_NS, now);
+	riso_line_move_clock(rd, dir, riso_cost_of(rd, bytes, 0, riso_pace(rd, dir)), now);
+	riso_line_charge(rd, dir, u->group, bytes, 0, false, now);
+	update_user_load(u, dir);
+	trace_user_grant(u, dir, bytes);
+	return true;
+}
+
+static struct riso_pacing make_pacing(const struct riso_dev *rd, u64 now)
+{
+	bool contested = now < rd->arb[RISO_TX].contested_ns ||
+			 now < rd->arb[RISO_RX].contested_ns;
+	struct riso_pacing p;
+
+	/* With what lies between its members, as it is compared. */
+	memset(&p, 0, sizeof(p));
+	p.chunk = riso_is_shaped(rd) ? rd->cfg.chunk_bytes : RISO_OPEN_CHUNK;
+	p.slice_ns = min_t(u64, user_slice(rd), U32_MAX);
+	p.sparse = riso_chunk_wire(rd);
+	p.window = U64_MAX;
+	p.over_target = riso_over_target(rd);
+	if (riso_is_shaped(rd))
+		p.window = 2 * riso_window(rd) + riso_bytes_in(RISO_PATH_NS,
+						     rd->cfg.max_rate);
+	if (rd->state == RISO_STATE_ENFORCE && (riso_is_shaped(rd) || contested))
+		p.mode = RISO_USER_PACED;
+	if (rd->cfg.max_ops)
+		p.op_bytes = min_t(u64, U32_MAX, div64_u64(rd->cfg.max_rate,
+							   rd->cfg.max_ops));
+	return p;
+}
+
+/* How processes shall post now */
+static void update_pacing(struct riso_dev *rd)
+{
+	struct riso_pacing p = make_pacing(rd, ktime_get_ns());
+
+	if (!memcmp(&p, &rd->pacing, sizeof(p)))
+		return;
+	rd->pacing = p;
+	rd->pacings++;
+}
+
+/**
+ * riso_process_refresh_all - tell processes how they shall post
+ * @rd: the device
+ *
+ * A few at a time, so that nobody waits for all of them.
+ *
+ * Context: may sleep, under no lock that is taken inside &riso_dev.mutex.
+ */
+void riso_process_refresh_all(struct riso_dev *rd)
+{
+	struct riso_user *u;
+	u32 left;
+	int n;
+
+	spin_lock_irq(&rd->lock);
+	update_pacing(rd);
+	/* Others move those that they have looked at behind the rest, too. */
+	for (left = rd->num_users; left; ) {
+		for (n = 0; left && n < RISO_USER_VISITS; n++, left--) {
+			u = list_first_entry_or_null(&rd->users, struct riso_user, list);
+			if (!u)
+				break;
+			update_user(u);
+			list_move_tail(&u->list, &rd->users);
+		}
+		if (!n)
+			break;
+		spin_unlock_irq(&rd->lock);
+		spin_lock_irq(&rd->lock);
+	}
+	spin_unlock_irq(&rd->lock);
+}
+
+/**
+ * riso_process_ask - a process says that it wants something
+ * @u: the process
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_process_ask(struct riso_user *u)
+{
+	lockdep_assert_held(&u->rd->lock);
+	if (!u->gone)
+		look_at_process(u, true, ktime_get_ns());
+}
+
+/**
+ * riso_process_join - a process takes part from now on
+ * @u: the process
+ *
+ * Context: under &riso_dev.lock.
+ * Return: 0; -EBUSY if it does already; -ENODEV.
+ */
+int riso_process_join(struct riso_user *u)
+{
+	struct riso_dev *rd = u->rd;
+	u64 now = ktime_get_ns();
+	int dir;
+
+	lockdep_assert_held(&rd->lock);
+	if (rd->state == RISO_STATE_GONE)
+		return -ENODEV;
+	if (u->group->user)
+		return -EBUSY;
+	WRITE_ONCE(rd->num_users, rd->num_users + 1);
+	u->group->user = u;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		u->group->dir[dir].slice_ns = now;
+	list_add_tail(&u->list, &rd->users);
+	update_pacing(rd);
+	u->pacings = rd->pacings - 1;
+	update_user(u);
+	return 0;
+}
+
+/**
+ * riso_process_leave - a process does not take part any more
+ * @u: the process; may have left before
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_process_leave(struct riso_user *u)
+{
+	struct riso_pacing open = { .mode = RISO_USER_OPEN };
+	u64 now = ktime_get_ns();
+	int dir;
+
+	lockdep_assert_held(&u->rd->lock);
+	if (u->gone)
+		return;
+	WRITE_ONCE(u->gone, true);
+	WRITE_ONCE(u->modes, u->modes + 1);
+	WRITE_ONCE(u->rd->num_users, u->rd->num_users - 1);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		if (u->rd->running)
+			read_user(u, dir, now);
+		set_asking(u, dir, false);
+		u->rd->arb[dir].pacer.load -= u->dir[dir].load;
+		u->rd->arb[dir].user_load -= u->dir[dir].load;
+	}
+	list_del_init(&u->list);
+	u->group->user = NULL;
+	riso_grant_pace(u, &open);
+	wake_up_all(&u->wait);
+}
+
+/**
+ * riso_process_leave_all - the device goes, nobody takes part any more
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+void riso_process_leave_all(struct riso_dev *rd)
+{
+	struct riso_user *u, *tmp;
+
+	spin_lock_irq(&rd->lock);
+	list_for_each_entry_safe(u, tmp, &rd->users, list)
+		riso_process_leave(u);
+	spin_unlock_irq(&rd->lock);
+}
+
+/**
+ * riso_process_watch - see who is active, a few at a time
+ * @rd: the device
+ *
+ * Context: may sleep.
+ * Return: how many processes take part.
+ */
+u32 riso_process_watch(struct riso_dev *rd)
+{
+	u32 users = READ_ONCE(rd->num_users);
+	u32 seen;
+
+	for (seen = 0; seen < users; seen += RISO_USER_VISITS) {
+		spin_lock_irq(&rd->lock);
+		riso_process_read_some(rd, ktime_get_ns());
+		spin_unlock_irq(&rd->lock);
+	}
+	riso_process_refresh_all(rd);
+	return users;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pump: the timer that keeps a device posting.
+ *
+ * Owns &riso_dev.timer and whether it may be armed, under &riso_dev.lock. The timer runs in
+ * hard interrupt context, on PREEMPT_RT in softirq. The scheduler arms it.
+ */
+
+#include <linux/hrtimer.h>
+
+#include "comp.h"
+#include "compat.h"
+#include "flow.h"
+#include "grant.h"
+#include "pump.h"
+#include "sched.h"
+#include "trace.h"
+
+static enum hrtimer_restart timer_fired(struct hrtimer *timer)
+{
+	struct riso_dev *rd = container_of(timer, struct riso_dev, timer);
+	struct riso_flow *f, *tmp;
+	unsigned long flags;
+	u64 late = 0;
+	u64 now;
+
+	spin_lock_irqsave(&rd->lock, flags);
+	now = ktime_get_ns();
+	rd->stats[RISO_STAT_TIMER_FIRED]++;
+	/* How late it is: a mean over the last 8 or so. */
+	if (now > rd->timer_ns) {
+		late = now - rd->timer_ns;
+		rd->stats[RISO_STAT_LATE_NS] +=
+			((s64)late - (s64)rd->stats[RISO_STAT_LATE_NS]) / 8;
+	}
+	trace_timer_fire(rd, late);
+	rd->timer_ns = U64_MAX;
+	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
+		riso_sched_wake(f);
+	list_for_each_entry(f, &rd->parked, arb)
+		rd->want_ns = min(rd->want_ns, f->retry_ns);
+	spin_unlock_irqrestore(&rd->lock, flags);
+
+	riso_comp_reap(rd);
+	riso_sched_run(rd);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * riso_pump_init - make the scheduler of a new device
+ * @rd: the device
+ */
+void riso_pump_init(struct riso_dev *rd)
+{
+	int dir;
+
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		riso_estimate_restart(&rd->arb[dir].estimate);
+		INIT_LIST_HEAD(&rd->arb[dir].hold.waiting);
+	}
+	INIT_LIST_HEAD(&rd->urgent);
+	INIT_LIST_HEAD(&rd->parked);
+	INIT_LIST_HEAD(&rd->quiet);
+	INIT_LIST_HEAD(&rd->reap);
+	INIT_LIST_HEAD(&rd->managed);
+	INIT_LIST_HEAD(&rd->news);
+	INIT_LIST_HEAD(&rd->users);
+	init_waitqueue_head(&rd->wait);
+	rd->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
+	rd->want_ns = U64_MAX;
+	rd->timer_ns = U64_MAX;
+	hrtimer_setup(&rd->timer, timer_fired, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_PINNED);
+}
+
+/**
+ * riso_pump_start - let the timer run
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+void riso_pump_start(struct riso_dev *rd)
+{
+	struct riso_user *u;
+
+	spin_lock_irq(&rd->lock);
+	rd->running = true;
+	list_for_each_entry(u, &rd->users, list)
+		riso_grant_forget(u);
+	spin_unlock_irq(&rd->lock);
+}
+
+/**
+ * riso_pump_stop - let the timer run no more
+ * @rd: the device
+ *
+ * One that is armed fires once more; riso_pump_cancel() waits for it.
+ *
+ * Context: may sleep.
+ */
+void riso_pump_stop(struct riso_dev *rd)
+{
+	spin_lock_irq(&rd->lock);
+	rd->running = false;
+	spin_unlock_irq(&rd->lock);
+}
+
+/**
+ * riso_pump_cancel - wait for the timer of a device that was stopped
+ * @rd: the device, which nobody runs any more
+ *
+ * Context: may sleep.
+ */
+void riso_pump_cancel(struct riso_dev *rd)
+{
+	hrtimer_cancel(&rd->timer);
+	rd->timer_ns = U64_MAX;
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The watch: what is looked at several times a second while a device does not idle.
+ *
+ * Owns the work that looks for processes that are active, for flows that are stuck, for
+ * measurements that are too old, and that averages what groups waited. It may sleep; it
+ * takes &riso_dev.mutex, and lets others have it after a few groups.
+ */
+
+#include <linux/ktime.h>
+#include <linux/workqueue.h>
+
+#include "flow.h"
+#include "line.h"
+#include "process.h"
+#include "pump.h"
+#include "sched.h"
+#include "watch.h"
+
+enum {
+	/* Flows that are stuck are looked for every 250 ms. */
+	RISO_CHECK_NS = NSEC_PER_SEC / 4,
+	/* The averages of pressure.c decay as if they were taken every 2 s. */
+	RISO_AVERAGE_NS = 2 * NSEC_PER_SEC,
+};
+
+static void average_pressure(struct riso_dev *rd)
+{
+	u64 now = ktime_get_ns();
+	u64 period = now - rd->averaged_ns;
+	struct riso_group *g;
+	unsigned long id;
+	u32 held = 0;
+
+	if (period < RISO_AVERAGE_NS)
+		return;
+	rd->averaged_ns = now;
+	riso_dev_lock(rd);
+	xa_for_each(&rd->groups, id, g) {
+		spin_lock_irq(&rd->lock);
+		riso_line_sync_waits(rd, g, now);
+		riso_pressure_average(&g->pressure, period, now);
+		spin_unlock_irq(&rd->lock);
+		riso_dev_pass(rd, &held, 1);
+	}
+	riso_dev_unlock(rd);
+}
+
+static void watch_device(struct work_struct *work)
+{
+	struct riso_dev *rd = container_of(to_delayed_work(work),
+					   struct riso_dev, watch);
+	u64 now = ktime_get_ns();
+	u32 users;
+	int dir;
+
+	users = riso_process_watch(rd);
+	if (now - rd->checked_ns >= RISO_CHECK_NS) {
+		rd->checked_ns = now;
+		spin_lock_irq(&rd->lock);
+		for (dir = 0; dir < RISO_DIRS; dir++)
+			riso_estimate_expire(&rd->arb[dir].estimate, now);
+		spin_unlock_irq(&rd->lock);
+		riso_flow_check_all(rd);
+		riso_sched_run(rd);
+		average_pressure(rd);
+	}
+	queue_delayed_work(riso_wq, &rd->watch,
+			   nsecs_to_jiffies(users ? RISO_WATCH_NS : RISO_CHECK_NS));
+}
+
+/**
+ * riso_watch_init - make the watch of a new device
+ * @rd: the device
+ */
+void riso_watch_init(struct riso_dev *rd)
+{
+	INIT_DELAYED_WORK(&rd->watch, watch_device);
+}
+
+/**
+ * riso_watch_start - let the device post, and watch it
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+void riso_watch_start(struct riso_dev *rd)
+{
+	struct riso_group *g;
+	unsigned long id;
+
+	rd->averaged_ns = ktime_get_ns();
+	riso_dev_lock(rd);
+	xa_for_each(&rd->groups, id, g)
+		memset(g->pressure.avg, 0, sizeof(g->pressure.avg));
+	riso_dev_unlock(rd);
+	riso_pump_start(rd);
+	queue_delayed_work(riso_wq, &rd->watch, nsecs_to_jiffies(RISO_CHECK_NS));
+}
+
+/**
+ * riso_watch_stop - watch no more, and stop the timer
+ * @rd: the device, with nothing held
+ *
+ * Context: may sleep.
+ */
+void riso_watch_stop(struct riso_dev *rd)
+{
+	riso_pump_stop(rd);
+	cancel_delayed_work_sync(&rd->watch);
+	riso_pump_cancel(rd);
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What flows have in flight, and how much of it stands in the device.
+ *
+ * Owns &riso_flow.inflight, &riso_flow.load and &riso_flow.path, and feeds the pacer and
+ * the estimator of each direction (core/pacer.c, core/estimate.c) with posts and
+ * completions. All of it is under &riso_dev.lock, in any context.
+ */
+
+#include <linux/ktime.h>
+
+#include "flow.h"
+#include "limits.h"
+#include "window.h"
+
+enum {
+	/* A READ is never cut to more than 1 MB, however long its path is. */
+	RISO_READ_CHUNK_MAX = 1024 * 1024,
+	/* What is out for 2 ms has left the device: it waits for its peer or the network. */
+	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
+};
+
+/* Bandwidth-delay product of the path, 0 until it was measured. */
+static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
+{
+	u64 rate = riso_estimate_rate(&f->rd->arb[dir].estimate);
+
+	return riso_path_bytes(&f->path, min(f->rd->cfg.max_rate, rate));
+}
+
+/**
+ * riso_window_chunk - the size that a message of a flow is cut to
+ * @f: the flow
+ * @dir: direction of the message
+ *
+ * READs have to fill the path although only max_rd_atomic of them may be out, so they are
+ * larger on long paths.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: bytes, 0 if nothing is cut.
+ */
+u32 riso_window_chunk(const struct riso_flow *f, enum riso_dir dir)
+{
+	u32 chunk = f->rd->cfg.chunk_bytes;
+
+	if (!riso_is_shaped(f->rd))
+		return 0;
+	if (dir == RISO_RX)
+		chunk = max_t(u64, chunk, min_t(u64, RISO_READ_CHUNK_MAX,
+						div_u64(path_bytes(f, dir),
+							riso_queue_fetches(f))));
+	return riso_chunk_round(chunk, f->mtu);
+}
+
+/**
+ * riso_window_of_flow - what a flow may have in flight by itself
+ * @f: the flow
+ * @dir: direction
+ *
+ * Before its path is known, a flow has one piece out at a time: so the delay of the path
+ * itself is seen.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: bytes.
+ */
+u64 riso_window_of_flow(const struct riso_flow *f, enum riso_dir dir)
+{
+	if (!riso_is_shaped(f->rd))
+		return U64_MAX;
+	/* One piece alone, so that the path's own delay is seen. */
+	if (f->path.rtt_min == RISO_NEVER)
+		return 0;
+	return riso_window(f->rd) + f->rd->cfg.chunk_bytes + path_bytes(f, dir);
+}
+
+/**
+ * riso_window_fits - may a flow have more in flight?
+ * @f: the flow
+ * @dir: direction
+ * @need: how much more, bytes
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if it may.
+ */
+bool riso_window_fits(const struct riso_flow *f, enum riso_dir dir, u32 need)
+{
+	return !f->inflight[dir] ||
+	       f->inflight[dir] + need <= riso_window_of_flow(f, dir);
+}
+
+/**
+ * riso_window_update - bring the part of a flow in what stands in the device up to date
+ * @f: the flow
+ * @dir: direction
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_window_update(struct riso_flow *f, enum riso_dir dir)
+{
+	struct riso_arb *a = &f->rd->arb[dir];
+	u64 load = f->inflight[dir];
+
+	if (f->stale)
+		load = 0;
+	else if (riso_is_shaped(f->rd))
+		load -= min(load, path_bytes(f, dir) / max(a->busy, 1u));
+	riso_pacer_set_load(&a->pacer, &f->load[dir], load);
+}
+
+/**
+ * riso_window_add - count bytes that are being posted
+ * @f: the flow
+ * @dir: direction
+ * @wire: the bytes
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire)
+{
+	if (!f->inflight[dir])
+		f->rd->arb[dir].busy++;
+	f->inflight[dir] += wire;
+	riso_window_update(f, dir);
+}
+
+/**
+ * riso_window_sub - count bytes that are not in flight any more
+ * @f: the flow
+ * @dir: direction
+ * @wire: the bytes
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire)
+{
+	if (f->inflight[dir] && f->inflight[dir] == wire)
+		f->rd->arb[dir].busy--;
+	f->inflight[dir] -= wire;
+	riso_window_update(f, dir);
+}
+
+/*
+ * The window is full. Flows whose bytes have been out for longer than they can
+ * stand in the NIC do not count: they wait for the network or for their peer.
+ */
+static void mark_stale_flow(struct riso_dev *rd, enum riso_dir dir, u64 limit, u64 now)
+{
+	u64 stale = max_t(u64, RISO_STALE_NS,
+			  4 * riso_time_of(limit, rd->cfg.max_rate));
+	struct riso_flow *f;
+
+	list_for_each_entry(f, &rd->reap, reap) {
+		if (now - f->progress_ns < stale)
+			break;
+		if (f->stale)
+			continue;
+		f->stale = true;
+		rd->arb[dir].estimate.slack = true;
+		riso_window_update(f, RISO_TX);
+		riso_window_update(f, RISO_RX);
+		break;
+	}
+}
+
+static enum riso_dir slot_dir(const struct riso_slot *slot)
+{
+	return slot->wire[RISO_RX] ? RISO_RX : RISO_TX;
+}
+
+/* When it should have left the device, if it is the oldest. */
+static u64 due_of(const struct riso_flow *f, const struct riso_slot *slot)
+{
+	enum riso_dir dir = slot_dir(slot);
+
+	return riso_pacer_begins(&f->rd->arb[dir].pacer, slot->posted_ns, f->path.rtt_min) +
+	       riso_time_of(slot->wire[dir], riso_speed(f->rd, dir));
+}
+
+static const struct riso_slot *find_oldest(struct riso_dev *rd, const struct riso_flow **f)
+{
+	*f = list_first_entry_or_null(&rd->reap, struct riso_flow, reap);
+	if (!*f || (*f)->path.rtt_min == RISO_NEVER)
+		return NULL;
+	return riso_comp_oldest((*f)->slots);
+}
+
+/**
+ * riso_window_ask - may so much be posted now?
+ * @rd: the device
+ * @dir: direction
+ * @l: limits that hold
+ * @need: bytes of the smallest part that can be posted
+ * @now: time, ns
+ *
+ * If the window is full, it looks first for a flow whose bytes do not stand in the device.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: what the pacer says.
+ */
+struct riso_pacer_say riso_window_ask(struct riso_dev *rd, enum riso_dir dir,
+				      const struct riso_pacer_limits *l, u32 need, u64 now)
+{
+	const struct riso_pacer *p = &rd->arb[dir].pacer;
+	struct riso_pacer_piece piece = {};
+	const struct riso_slot *slot;
+	const struct riso_flow *f;
+
+	if (riso_pacer_is_full(p, l->window, need)) {
+		mark_stale_flow(rd, dir, l->window, now);
+		slot = find_oldest(rd, &f);
+		if (slot)
+			piece = (struct riso_pacer_piece) {
+				.known = true,
+				.posted_ns = slot->posted_ns,
+				.path_ns = f->path.rtt_min,
+				.bytes = slot->wire[dir],
+			};
+	}
+	return riso_pacer_ask(p, l, need, &piece, now);
+}
+
+/**
+ * riso_window_next_reap - when to look for a completion that nobody polls
+ * @rd: the device
+ * @now: time, ns
+ *
+ * When the oldest piece is due, then ever less often.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: time, ns.
+ */
+u64 riso_window_next_reap(struct riso_dev *rd, u64 now)
+{
+	const struct riso_flow *f;
+	const struct riso_slot *slot = find_oldest(rd, &f);
+	u64 due;
+
+	if (!slot)
+		return now + RISO_REAP_MIN_NS;
+	due = due_of(f, slot);
+	if (due > now)
+		return clamp_t(u64, due, now + RISO_REAP_MIN_NS,
+			       now + RISO_REAP_MAX_NS);
+	return now + clamp_t(u64, (now - due) / 4, RISO_REAP_MIN_NS,
+			     RISO_REAP_MAX_NS);
+}
+
+/**
+ * riso_window_complete - bytes of a flow are out of the device
+ * @f: the flow
+ * @dir: direction
+ * @wire: wire bytes
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u32 wire)
+{
+	lockdep_assert_held(&f->rd->lock);
+	if (!wire)
+		return;
+	riso_window_sub(f, dir, wire);
+	f->rd->arb[dir].estimate.done += wire;
+}
+
+/**
+ * riso_window_measure - a completion tells of its path
+ * @f: the flow
+ * @slot: what has completed
+ *
+ * Keeps the smallest delay of the path beyond the message's own time on the wire,
+ * and the rate at which the device delivers, both over about a second. And when
+ * the piece left: it may have been a while ago, but not before the CQ was polled
+ * last, and hardly before it was due.
+ *
+ * Context: under &riso_dev.lock and &riso_cq.poll_lock.
+ */
+void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot)
+{
+	enum riso_dir dir = slot_dir(slot);
+	struct riso_dev *rd = f->rd;
+	struct riso_arb *a = &rd->arb[dir];
+	u64 own = riso_time_of(slot->wire[dir], riso_speed(rd, dir));
+	u64 due = f->cq->polled_ns;
+	u64 now = ktime_get_ns();
+
+	lockdep_assert_held(&rd->lock);
+	if (!riso_is_shaped(rd) || slot->posted_ns < rd->shaped_ns)
+		return;
+	if (f->path.rtt_min != RISO_NEVER)
+		due = max(due, due_of(f, slot));
+	a->pacer.completed_ns = min(now, due);
+	riso_estimate_complete(&a->estimate, now);
+	riso_path_sample(&f->path, slot->posted_ns, own, now);
+}
+
+/**
+ * riso_window_idle - a flow has no slot out any more
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_window_idle(struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->lock);
+	if (list_empty(&f->reap))
+		return;
+	list_del_init(&f->reap);
+	f->cq->out--;
+}
