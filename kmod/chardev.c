@@ -34,6 +34,7 @@
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
 
+#include "attach.h"
 #include "chardev.h"
 #include "compat.h"
 #include "dev.h"
@@ -178,7 +179,7 @@ static void close_state(struct file_state *fs)
 	fs->closed = true;
 	if (!fs->attached)
 		return;
-	riso_flow_dismiss(&fs->user);
+	riso_attach_dismiss(&fs->user);
 	run(fs->user.rd);
 }
 
@@ -205,7 +206,7 @@ static int chardev_release(struct inode *inode, struct file *file)
 
 	close_state(fs);
 	if (fs->attached) {
-		riso_flow_group_put(&fs->user);
+		riso_attach_put_group(&fs->user);
 		riso_dev_put(fs->user.rd);
 	}
 	uncount_file(fs->owner);
@@ -290,7 +291,7 @@ static int report(const void __user *arg)
 	rd = find_dev(r.dev, sizeof(r.dev));
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
-	err = wait_turn(rd) ?: riso_flow_report(rd, r.qpn, r.reason);
+	err = wait_turn(rd) ?: riso_attach_report(rd, r.qpn, r.reason);
 	riso_dev_put(rd);
 	return err;
 }
@@ -311,7 +312,7 @@ static int join(struct file_state *fs, struct riso_dev *rd, u32 qpn)
 	timens_add_monotonic(&offset);
 	u->offset_ns = timespec64_to_ns(&offset);
 	u->rd = rd;
-	err = riso_flow_admit(u, qpn);
+	err = riso_attach_admit(u, qpn);
 	if (err)
 		return err;
 	/* Pairs with the acquire in check_attached(), which takes no lock. */
@@ -370,7 +371,7 @@ static int reg(struct file_state *fs, void __user *arg)
 		return err;
 	/* The process may have closed the file meanwhile. */
 	err = check_attached(fs) ?:
-	      riso_flow_register(fs->user.rd, r.qpn, &class, wishes);
+	      riso_attach_register(fs->user.rd, r.qpn, &class, wishes);
 	mutex_unlock(&fs->lock);
 	if (err)
 		return err;

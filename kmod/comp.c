@@ -35,9 +35,11 @@
 
 #include "dev.h"
 #include "flow.h"
+#include "news.h"
 #include "sched.h"
 #include "trace.h"
 #include "window.h"
+#include "work.h"
 
 enum { TAG_HASH_BITS = 10 };
 
@@ -315,7 +317,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 		rd->stats[RISO_STAT_FLUSHED]++;
 		if (f) {
 			f->flush = true;
-			riso_flow_failed(f, wc->status);
+			riso_news_failed(f, wc->status);
 			riso_queue_kill(f, slot->seq);
 		}
 	}
@@ -348,7 +350,7 @@ static void note_error(struct riso_dev *rd, const struct ib_wc *wc)
 		return;
 	f = riso_flow_find(rd, wc->qp, false);
 	if (f && f->mode != RISO_FLOW_PASS)
-		riso_flow_failed(f, wc->status);
+		riso_news_failed(f, wc->status);
 }
 
 /* Keep what the ULP may see of @num completions, in order; under RCU. */
@@ -797,7 +799,7 @@ void riso_comp_refuse(struct work_struct *work)
 		wc->status = f->told_refused || f->state == IB_QPS_ERR ?
 			     IB_WC_WR_FLUSH_ERR : IB_WC_GENERAL_ERR;
 		f->told_refused = true;
-		riso_flow_failed(f, wc->status);
+		riso_news_failed(f, wc->status);
 		c->soft_tail++;
 		told = true;
 	}

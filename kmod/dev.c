@@ -26,21 +26,25 @@
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
+#include "classify.h"
 #include "dev.h"
 #include "flow.h"
+#include "group.h"
 #include "hook.h"
 #include "limits.h"
+#include "manage.h"
 #include "netlink.h"
+#include "notify.h"
 #include "process.h"
 #include "pump.h"
 #include "sched.h"
 #include "sysfs.h"
 #include "trace.h"
 #include "watch.h"
+#include "work.h"
 
 enum {
 	RISO_CHUNK_DEFAULT = 4096,
-	RISO_DRAIN_POLL_MS = 10,
 	RISO_COVERED_POLL_MS = 1000,
 	RISO_REMOVE_MS = 5000,
 	/* More events of faults in a second would leave no room for others. */
@@ -48,7 +52,6 @@ enum {
 };
 
 static DEFINE_XARRAY(devs);
-struct workqueue_struct *riso_wq;
 
 static struct ib_client riso_client;
 
@@ -136,7 +139,7 @@ static void set_state(struct riso_dev *rd, enum riso_state state)
 
 static void update_flows(struct riso_dev *rd)
 {
-	riso_flow_update_all(rd);
+	riso_classify_all(rd);
 	riso_sched_run(rd);
 }
 
@@ -216,7 +219,7 @@ static bool bury(struct riso_dev *rd)
 	if (riso_hook_is_covered(rd) && try_module_get(THIS_MODULE)) {
 		riso_process_leave_all(rd);
 		WRITE_ONCE(rd->covered, true);
-		riso_dev_settle(rd);
+		riso_work_settle(rd);
 		return false;
 	}
 	unhook(rd);
@@ -246,7 +249,7 @@ static void finish(struct riso_dev *rd)
 	riso_hook_unpost(rd);
 	riso_hook_unpoll(rd);
 	riso_dev_lock(rd);
-	riso_flow_bare_all(rd);
+	riso_manage_bare_all(rd);
 	riso_dev_unlock(rd);
 	mutex_lock(&rd->control);
 	removing = rd->removing;
@@ -284,8 +287,8 @@ static void drain_work(struct work_struct *work)
 	riso_comp_reap(rd);
 	riso_sched_run(rd);
 	riso_dev_lock(rd);
-	riso_flow_tell_some(rd);
-	settled = !riso_flow_settle_all(rd);
+	riso_notify_some(rd);
+	settled = !riso_manage_settle_all(rd);
 	if (leaving)
 		settled = settled && riso_comp_idle(rd);
 	/* It changes under the mutex. */
@@ -308,13 +311,7 @@ static void drain_work(struct work_struct *work)
 		riso_watch_start(rd);
 	}
 	if (!settled)
-		riso_dev_settle(rd);
-}
-
-void riso_dev_settle(struct riso_dev *rd)
-{
-	queue_delayed_work(riso_wq, &rd->drain,
-			   msecs_to_jiffies(RISO_DRAIN_POLL_MS));
+		riso_work_settle(rd);
 }
 
 /* From idle to observe or enforce; control held. */
@@ -486,8 +483,8 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 	spin_unlock_irq(&rd->lock);
 	if (refresh || rd->own.share != share) {
 		riso_dev_lock(rd);
-		riso_flow_refresh_all(rd);
-		riso_flow_share_all(rd);
+		riso_manage_refresh_all(rd);
+		riso_group_share_all(rd);
 		riso_dev_unlock(rd);
 	}
 	riso_process_refresh_all(rd);
@@ -791,13 +788,12 @@ int riso_dev_init(void)
 {
 	int err;
 
-	/* Storage may wait for what its work does, and memory for storage. */
-	riso_wq = alloc_workqueue("rdma_isolate", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!riso_wq)
-		return -ENOMEM;
+	err = riso_work_init();
+	if (err)
+		return err;
 	err = ib_register_client(&riso_client);
 	if (err)
-		destroy_workqueue(riso_wq);
+		riso_work_exit();
 	return err;
 }
 
@@ -809,7 +805,7 @@ int riso_dev_init(void)
 void riso_dev_exit(void)
 {
 	ib_unregister_client(&riso_client);
-	destroy_workqueue(riso_wq);
+	riso_work_exit();
 	/* Tags are forgotten after one grace period, and freed after another. */
 	rcu_barrier();
 	rcu_barrier();

@@ -105,7 +105,7 @@ struct riso_steer {
  * @lease_ns: how long they are lent, 0 if they are the operator's own
  * @pace: what the clock of each direction runs at, bytes per second
  * @steer: who has lent them
- * @groups: that take part, by class, see riso_flow_count_groups()
+ * @groups: that take part, by class, see riso_group_count_active()
  */
 struct riso_budget {
 	struct riso_cfg cfg;
@@ -335,9 +335,6 @@ struct riso_dev_info {
 	u32 programs;
 };
 
-/* Work of ours: all of it is done before the module goes. */
-extern struct workqueue_struct *riso_wq;
-
 /**
  * riso_dev_lock - lock the registry of a device
  * @rd: the device
@@ -467,14 +464,6 @@ void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget);
  * Context: process.
  */
 void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info);
-
-/**
- * riso_dev_settle - flows are draining, see to it that they get there
- * @rd: the device
- *
- * Context: any.
- */
-void riso_dev_settle(struct riso_dev *rd);
 
 /**
  * riso_dev_reclassify - the rules have changed

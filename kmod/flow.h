@@ -219,67 +219,6 @@ static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
 	return NULL;
 }
 
-/**
- * struct riso_viewer - who looks at flows and groups
- * @ns: what belongs to processes of this PID namespace, and of those below, is shown;
- *	the kernel's own in the initial one
- * @user_ns: that users are shown by
- */
-struct riso_viewer {
-	struct pid_namespace *ns;
-	struct user_namespace *user_ns;
-};
-
-/**
- * struct riso_flow_info - a flow as a dump shows it
- * @qpn: QP number
- * @class: latency, throughput or bandwidth
- * @reason: why it is not managed
- * @qp_type: as &enum ib_qp_type
- * @qp_state: as &enum ib_qp_state
- * @who: whom it belongs to
- * @rule_id: rule that gave class and weight, 0 for none
- * @weight: of its group
- * @tx_bytes: payload sent
- * @rx_bytes: payload fetched
- * @wrs: work requests posted to their last byte
- * @chunks: posted
- * @splits: work requests that were cut
- * @queued: work requests taken over
- * @wait_ns: time that they waited, sum
- * @held: work requests in the queue
- * @rnr_timer: delay for senders without a receive, as encoded
- * @rnr_known: @rnr_timer is valid
- * @over_target: Current99 was above Target99 when it was counted
- * @error: how its first failed work request failed
- * @group: id of its group, 0 when there was no memory for one
- * @sizes: messages by size class, posted while observed
- */
-struct riso_flow_info {
-	u32 qpn;
-	enum riso_class class;
-	enum riso_reason reason;
-	u32 qp_type;
-	u32 qp_state;
-	struct riso_identity who;
-	u32 rule_id;
-	u32 weight;
-	u64 tx_bytes;
-	u64 rx_bytes;
-	u64 wrs;
-	u64 chunks;
-	u64 splits;
-	u64 queued;
-	u64 wait_ns;
-	u32 held;
-	u32 rnr_timer;
-	bool rnr_known;
-	bool over_target;
-	enum ib_wc_status error;
-	u32 group;
-	u64 sizes[RISO_SIZES];
-};
-
 void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,
 		      const struct ib_qp_init_attr *attr, bool user);
 void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
@@ -287,29 +226,9 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 void riso_flow_pause(struct riso_flow *f);
 void riso_flow_resume(struct riso_flow *f);
 void riso_flow_destroyed(struct riso_flow *f);
-
-void riso_flow_update_all(struct riso_dev *rd);
-int riso_flow_admit(struct riso_user *u, u32 qpn);
-void riso_flow_dismiss(struct riso_user *u);
-void riso_flow_group_put(struct riso_user *u);
-void riso_flow_check_all(struct riso_dev *rd);
-void riso_flow_refresh_all(struct riso_dev *rd);
-void riso_flow_share_all(struct riso_dev *rd);
-void riso_flow_count_groups(struct riso_dev *rd, u32 *groups);
-int riso_flow_report(struct riso_dev *rd, u32 qpn, enum riso_reason reason);
-int riso_flow_register(struct riso_dev *rd, u32 qpn, enum riso_class *class,
-		       bool wishes);
-void riso_flow_surrender(struct riso_flow *f);
-void riso_flow_failed(struct riso_flow *f, enum ib_wc_status status);
-void riso_flow_tell_some(struct riso_dev *rd);
 u32 riso_flow_held(struct riso_flow *f);
-u32 riso_flow_settle_all(struct riso_dev *rd);
+void riso_flow_check_all(struct riso_dev *rd);
 void riso_flow_release_all(struct riso_dev *rd);
-void riso_flow_bare_all(struct riso_dev *rd);
 void riso_flow_forget_all(struct riso_dev *rd);
-int riso_flow_group_next(struct riso_dev *rd, u32 id, const struct riso_viewer *viewer,
-			 struct riso_group_info *info);
-int riso_flow_info_next(struct riso_dev *rd, u32 qpn, const struct riso_viewer *viewer,
-			struct riso_flow_info *info);
 
 #endif /* RISO_FLOW_H */

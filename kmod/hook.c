@@ -30,8 +30,10 @@
 #include "dev.h"
 #include "flow.h"
 #include "hook.h"
+#include "manage.h"
 #include "observe.h"
 #include "sched.h"
+#include "work.h"
 
 struct riso_dev *riso_hook_devs[RISO_MAX_DEVS];
 
@@ -88,7 +90,7 @@ static noinline int post_managed(struct riso_flow *f,
 	pass = may_pass(f);
 	if (!pass && f->mode == RISO_FLOW_MANAGED && !riso_queue_knows(wr)) {
 		/* Behind what is held it has to wait all the same. */
-		riso_flow_surrender(f);
+		riso_manage_surrender(f);
 		pass = may_pass(f);
 	}
 	if (pass) {

@@ -23,10 +23,12 @@
 #include "compat.h"
 #include "dev.h"
 #include "flow.h"
+#include "group.h"
 #include "netlink.h"
 #include "nl_gen.h"
 #include "observe.h"
 #include "rule.h"
+#include "show.h"
 #include "stats.h"
 
 static_assert((int)RISO_DEV_IDLE == (int)RISO_STATE_IDLE);
@@ -490,7 +492,7 @@ int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 
-	if (riso_flow_info_next(rd, nla_get_u32(qpn), &who, &flow) ||
+	if (riso_show_next_flow(rd, nla_get_u32(qpn), &who, &flow) ||
 	    flow.qpn != nla_get_u32(qpn)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, qpn,
 				    "the device has no queue pair of this number made since the module was loaded");
@@ -511,7 +513,7 @@ static int dump_flows(struct sk_buff *skb, struct netlink_callback *cb,
 	struct riso_flow_info flow;
 	int err;
 
-	while (!riso_flow_info_next(rd, cb->args[1], &who, &flow)) {
+	while (!riso_show_next_flow(rd, cb->args[1], &who, &flow)) {
 		err = put_part(skb, cb, RDMA_ISOLATE_CMD_FLOW_GET, fill_flow,
 			       rd, &flow);
 		if (err)
@@ -685,7 +687,7 @@ int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 
-	if (riso_flow_group_next(rd, nla_get_u32(id), &who, &group) ||
+	if (riso_show_next_group(rd, nla_get_u32(id), &who, &group) ||
 	    group.id != nla_get_u32(id)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, id,
 				    "no group has this id on the device");
@@ -712,7 +714,7 @@ static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb,
 
 	/* There is none behind the largest id. */
 	while (cb->args[1] <= U32_MAX &&
-	       !riso_flow_group_next(rd, cb->args[1], &who, &group)) {
+	       !riso_show_next_group(rd, cb->args[1], &who, &group)) {
 		if (cb->args[2] == RISO_REQUEST_GROUPS) {
 			err = check_rate(cb->skb, cb->extack);
 			if (err)
@@ -1007,7 +1009,7 @@ int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
 static void get_budget(struct riso_dev *rd, struct riso_budget *budget)
 {
 	riso_dev_budget(rd, budget);
-	riso_flow_count_groups(rd, budget->groups);
+	riso_group_count_active(rd, budget->groups);
 }
 
 static int fill_budget(struct sk_buff *skb, struct riso_dev *rd,

@@ -61,6 +61,7 @@
 #include "sched.h"
 #include "trace.h"
 #include "window.h"
+#include "work.h"
 
 enum {
 	/* A turn of a throughput flow is 64 messages, if no number was set. */

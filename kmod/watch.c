@@ -16,6 +16,7 @@
 #include "pump.h"
 #include "sched.h"
 #include "watch.h"
+#include "work.h"
 
 enum {
 	/* Flows that are stuck are looked for every 250 ms. */

@@ -195,7 +195,7 @@ bool pages_closing_on(void)
 	unsigned long long hits;
 	int n;
 
-	pages_start_counting("riso_flow_dismiss");
+	pages_start_counting("riso_attach_dismiss");
 	for (n = 0; n < 1000; n++)
 		close(dup(s.fd));
 	hits = pages_stop_counting();
