@@ -98,4 +98,5 @@ void riso_classify_all(struct riso_dev *rd)
 		riso_dev_pass(rd, &held, RISO_WALK_UPDATE);
 	}
 	riso_dev_unlock(rd);
+	riso_sched_run(rd);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One struct riso_dev for each ib_device: its life cycle and its settings.
+ * One struct riso_dev for each ib_device: its life cycle.
  *
  * Owns the client of the RDMA core, the table of devices, and the way of a device
  * from idle through observed or enabled to draining and idle again.
@@ -10,9 +10,6 @@
  * module cannot be unloaded before, because a device holds a reference to it from
  * enable until then. If an ib_device is removed while its completions do not come,
  * the hooks stay until its owners have destroyed their QPs.
- *
- * Settings are the operator's own, or lent for a while by an agent that steers
- * them; when nobody renews the lease, the operator's are in force again.
  *
  * &riso_dev.control serialises changes of state and settings of a device; it is outside
  * &riso_dev.mutex, which is outside &riso_dev.lock. The table is read under RCU.
@@ -27,6 +24,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "classify.h"
+#include "config.h"
 #include "dev.h"
 #include "flow.h"
 #include "group.h"
@@ -38,13 +36,13 @@
 #include "process.h"
 #include "pump.h"
 #include "sched.h"
+#include "settings.h"
 #include "sysfs.h"
 #include "trace.h"
 #include "watch.h"
 #include "work.h"
 
 enum {
-	RISO_CHUNK_DEFAULT = 4096,
 	RISO_COVERED_POLL_MS = 1000,
 	RISO_REMOVE_MS = 5000,
 	/* More events of faults in a second would leave no room for others. */
@@ -137,18 +135,12 @@ static void set_state(struct riso_dev *rd, enum riso_state state)
 	riso_process_refresh_all(rd);
 }
 
-static void update_flows(struct riso_dev *rd)
-{
-	riso_classify_all(rd);
-	riso_sched_run(rd);
-}
-
 /* To another state, with all flows; control held. */
 static void enter(struct riso_dev *rd, enum riso_state state)
 {
 	lockdep_assert_held(&rd->control);
 	set_state(rd, state);
-	update_flows(rd);
+	riso_classify_all(rd);
 	riso_observe_update(rd);
 }
 
@@ -159,7 +151,7 @@ void riso_dev_reclassify(void)
 
 	while ((rd = riso_dev_get_next(index))) {
 		index = rd->index + 1;
-		update_flows(rd);
+		riso_classify_all(rd);
 		riso_dev_put(rd);
 	}
 }
@@ -368,133 +360,6 @@ static int set_mode(struct riso_dev *rd, enum riso_state mode,
 	return err;
 }
 
-/* --- settings --- */
-
-static bool rate_ok(u64 rate)
-{
-	return rate >= RDMA_ISOLATE_RATE_MIN && rate <= RDMA_ISOLATE_RATE_MAX;
-}
-
-/* Apply @chg to @cfg, or say why not. */
-static int merge_cfg(struct riso_cfg *cfg, const struct riso_change *chg,
-		     struct netlink_ext_ack *extack)
-{
-	const struct riso_cfg *new = &chg->cfg;
-	bool follow = cfg->safe_util == cfg->max_rate;
-
-	if (chg->mask & RISO_SET_MAX_RATE) {
-		if (!rate_ok(new->max_rate)) {
-			NL_SET_ERR_MSG(extack,
-				       "max-rate is 100000 to 1000000000000 bytes per second");
-			return -ERANGE;
-		}
-		cfg->max_rate = new->max_rate;
-		cfg->calibrated = true;
-		if (follow)
-			cfg->safe_util = new->max_rate;
-	}
-	if (chg->mask & RISO_SET_SAFE_UTIL) {
-		if (!rate_ok(new->safe_util)) {
-			NL_SET_ERR_MSG(extack,
-				       "safe-util is 100000 to 1000000000000 bytes per second");
-			return -ERANGE;
-		}
-		cfg->safe_util = new->safe_util;
-	}
-	if (cfg->safe_util > cfg->max_rate) {
-		NL_SET_ERR_MSG(extack, "safe-util may not be above max-rate");
-		return -ERANGE;
-	}
-	if (chg->mask & RISO_SET_MAX_OPS)
-		cfg->max_ops = new->max_ops;
-	if (chg->mask & RISO_SET_CHUNK) {
-		if (new->chunk_bytes &&
-		    (new->chunk_bytes < RDMA_ISOLATE_CHUNK_MIN ||
-		     new->chunk_bytes > RDMA_ISOLATE_CHUNK_MAX)) {
-			NL_SET_ERR_MSG(extack,
-				       "chunk is 1024 to 1048576 bytes, or 0 for off");
-			return -ERANGE;
-		}
-		cfg->chunk_bytes = new->chunk_bytes;
-	}
-	if (chg->mask & RISO_SET_TOKEN_BYTES) {
-		if (new->token_bytes < RDMA_ISOLATE_CHUNK_MIN) {
-			NL_SET_ERR_MSG(extack,
-				       "token is at least 1024 bytes, or auto");
-			return -ERANGE;
-		}
-		cfg->token_bytes = new->token_bytes;
-	}
-	if (chg->mask & RISO_SET_TOKEN_OPS) {
-		if (!new->token_ops) {
-			NL_SET_ERR_MSG(extack,
-				       "token-ops is at least 1 message, or auto");
-			return -ERANGE;
-		}
-		cfg->token_ops = new->token_ops;
-	}
-	if (chg->mask & RISO_SET_INFLIGHT) {
-		if (new->inflight_bytes &&
-		    new->inflight_bytes < RDMA_ISOLATE_WINDOW_MIN) {
-			NL_SET_ERR_MSG(extack,
-				       "window is at least 1024 bytes, 0 for off, or auto");
-			return -ERANGE;
-		}
-		cfg->inflight_bytes = new->inflight_bytes;
-	}
-	if (chg->mask & RISO_SET_HISTOGRAM)
-		cfg->histogram = new->histogram;
-	if (chg->mask & RISO_SET_TARGET99) {
-		if (new->target99_ns != RISO_AUTO &&
-		    (!new->target99_ns || new->target99_ns > RDMA_ISOLATE_TARGET99_MAX)) {
-			NL_SET_ERR_MSG(extack, "target99 is 1 ns to 4 s, or auto");
-			return -ERANGE;
-		}
-		cfg->target99_ns = new->target99_ns;
-	}
-	if (chg->mask & RISO_SET_CTRL)
-		cfg->ctrl = new->ctrl;
-	if (chg->mask & RISO_SET_SHARE)
-		cfg->share = new->share;
-	return 0;
-}
-
-static const struct riso_steer nobody;
-
-/* Lent until @lease_end, or the operator's own if that is 0; control held. */
-static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
-			 const struct riso_steer *steer, u64 lease_end)
-{
-	enum riso_share_by share = rd->own.share;
-	struct riso_steer was;
-	bool refresh;
-
-	lockdep_assert_held(&rd->control);
-	spin_lock_irq(&rd->lock);
-	write_seqcount_begin(&rd->cfg_seq);
-	was = rd->steer;
-	rd->steer = *steer;
-	rd->cfg = *cfg;
-	rd->lease_end = lease_end;
-	if (!lease_end)
-		rd->own = *cfg;
-	write_seqcount_end(&rd->cfg_seq);
-	refresh = riso_limits_update(rd);
-	spin_unlock_irq(&rd->lock);
-	if (refresh || rd->own.share != share) {
-		riso_dev_lock(rd);
-		riso_manage_refresh_all(rd);
-		riso_group_share_all(rd);
-		riso_dev_unlock(rd);
-	}
-	riso_process_refresh_all(rd);
-	riso_sched_run(rd);
-	if (was.pid != steer->pid)
-		update_flows(rd);
-	if (was.state != steer->state)
-		riso_nl_ctrl_event(rd);
-}
-
 int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		 struct netlink_ext_ack *extack)
 {
@@ -508,11 +373,11 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		goto unlock;
 	}
 	cfg = rd->own;
-	err = merge_cfg(&cfg, chg, extack);
+	err = riso_config_merge(&cfg, chg, extack);
 	if (!err && (chg->mask & RISO_SET_MODE))
 		err = set_mode(rd, chg->mode, extack);
 	if (!err && (chg->mask & ~RISO_SET_MODE))
-		put_in_force(rd, &cfg, &nobody, 0);
+		riso_settings_own(rd, &cfg);
 	if (!err && (chg->mask & RISO_SET_HISTOGRAM))
 		riso_observe_update(rd);
 unlock:
@@ -520,130 +385,7 @@ unlock:
 	return err;
 }
 
-/* An agent that has died leaves its lease to the next one. */
-static bool is_alive(u32 pid)
-{
-	struct task_struct *task;
-	bool alive;
-
-	rcu_read_lock();
-	task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_TGID);
-	alive = task && !READ_ONCE(task->exit_state);
-	rcu_read_unlock();
-	return alive;
-}
-
-int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
-		  struct netlink_ext_ack *extack)
-{
-	struct riso_cfg cfg;
-	int err;
-
-	if (chg->lease_ns < RDMA_ISOLATE_LEASE_MIN || chg->lease_ns > RDMA_ISOLATE_LEASE_MAX) {
-		NL_SET_ERR_MSG(extack, "lease is 1 ms to 1 hour");
-		return -ERANGE;
-	}
-	mutex_lock(&rd->control);
-	if (rd->removing) {
-		NL_SET_ERR_MSG(extack, "the device is being removed");
-		err = -ENODEV;
-		goto unlock;
-	}
-	err = -EBUSY;
-	if (chg->steer.pid && rd->own.ctrl == RISO_CTRL_MANUAL) {
-		NL_SET_ERR_MSG(extack, "ctrl of the device is manual");
-		goto unlock;
-	}
-	if (rd->steer.pid && rd->steer.pid != chg->steer.pid &&
-	    (!chg->steer.pid || is_alive(rd->steer.pid))) {
-		NL_SET_ERR_MSG(extack,
-			       "an agent steers the device; with ctrl manual it does not");
-		goto unlock;
-	}
-	cfg = rd->cfg;
-	err = merge_cfg(&cfg, chg, extack);
-	if (err)
-		goto unlock;
-	put_in_force(rd, &cfg, &chg->steer, ktime_get_ns() + chg->lease_ns);
-	/* Neither what is rounded off nor the present jiffy may make it early. */
-	mod_delayed_work(riso_wq, &rd->lease,
-			 nsecs_to_jiffies(chg->lease_ns) + 2);
-unlock:
-	mutex_unlock(&rd->control);
-	return err;
-}
-
-/* Nobody has renewed the lease, unless that happened just now. */
-static void lease_expired(struct work_struct *work)
-{
-	struct riso_dev *rd = container_of(to_delayed_work(work),
-					   struct riso_dev, lease);
-	bool over = false;
-	u64 now;
-
-	mutex_lock(&rd->control);
-	now = ktime_get_ns();
-	if (rd->lease_end > now) {
-		/* Jiffies are not that clock, and may be ahead of it. */
-		mod_delayed_work(riso_wq, &rd->lease,
-				 nsecs_to_jiffies(rd->lease_end - now) + 1);
-	} else if (rd->lease_end) {
-		over = true;
-		put_in_force(rd, &rd->own, &nobody, 0);
-		trace_budget_expire(rd);
-	}
-	mutex_unlock(&rd->control);
-	if (over)
-		riso_nl_budget_event(rd);
-}
-
-void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget)
-{
-	u64 now = ktime_get_ns();
-	unsigned int seq;
-	u64 lease_end;
-	int dir;
-
-	do {
-		seq = read_seqcount_begin(&rd->cfg_seq);
-		budget->cfg = rd->cfg;
-		budget->steer = rd->steer;
-		lease_end = rd->lease_end;
-	} while (read_seqcount_retry(&rd->cfg_seq, seq));
-	budget->lease_ns = lease_end ? max(lease_end, now + 1) - now : 0;
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		budget->pace[dir] =
-			riso_estimate_pace(budget->cfg.safe_util, budget->cfg.max_rate,
-					   READ_ONCE(rd->arb[dir].estimate.ceiling));
-}
-
 /* --- devices come and go --- */
-
-/* Bytes per second of the port, as the device tells: a guess, not a measurement. */
-static u64 port_rate(struct ib_device *ibdev)
-{
-	static const struct {
-		u16 speed;
-		u16 mbit;
-	} lanes[] = {
-		{ IB_SPEED_SDR, 2500 }, { IB_SPEED_DDR, 5000 },
-		{ IB_SPEED_QDR, 10000 }, { IB_SPEED_FDR10, 10000 },
-		{ IB_SPEED_FDR, 14000 }, { IB_SPEED_EDR, 25000 },
-		{ IB_SPEED_HDR, 50000 },
-	};
-	struct ib_port_attr attr;
-	u64 mbit = 2500;
-	size_t i;
-	int width;
-
-	if (ib_query_port(ibdev, 1, &attr))
-		return mbit * 125000;
-	for (i = 0; i < ARRAY_SIZE(lanes); i++)
-		if (attr.active_speed >= lanes[i].speed)
-			mbit = lanes[i].mbit;
-	width = ib_width_enum_to_int(attr.active_width);
-	return mbit * max(width, 1) * 125000;
-}
 
 static int add_one(struct ib_device *ibdev)
 {
@@ -681,19 +423,11 @@ static int add_one(struct ib_device *ibdev)
 	riso_rate_init(&rd->turns);
 	riso_rate_init(&rd->told);
 	INIT_DELAYED_WORK(&rd->drain, drain_work);
-	INIT_DELAYED_WORK(&rd->lease, lease_expired);
+	riso_settings_init(rd);
 	init_completion(&rd->drained);
 	riso_pump_init(rd);
 	riso_watch_init(rd);
-	rd->cfg = (struct riso_cfg) {
-		.max_rate = port_rate(ibdev),
-		.chunk_bytes = RISO_CHUNK_DEFAULT,
-		.token_bytes = RISO_AUTO,
-		.token_ops = RISO_AUTO,
-		.inflight_bytes = RISO_AUTO,
-		.target99_ns = RISO_AUTO,
-	};
-	rd->cfg.safe_util = rd->cfg.max_rate;
+	rd->cfg = riso_config_begin(ibdev);
 	rd->own = rd->cfg;
 	spin_lock_irq(&rd->lock);
 	riso_limits_update(rd);
@@ -767,7 +501,7 @@ static void rename_one(struct ib_device *ibdev, void *data)
 {
 	struct riso_dev *rd = data;
 
-	update_flows(rd);
+	riso_classify_all(rd);
 	riso_nl_dev_event(rd);
 }
 

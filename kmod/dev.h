@@ -436,27 +436,6 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		 struct netlink_ext_ack *extack);
 
 /**
- * riso_dev_lend - change settings for a while, all or nothing
- * @rd: the device
- * @chg: what to change, and for how long
- * @extack: says what was wrong and what is allowed
- *
- * Context: may sleep.
- * Return: 0 or a negative errno, then nothing was changed.
- */
-int riso_dev_lend(struct riso_dev *rd, const struct riso_change *chg,
-		  struct netlink_ext_ack *extack);
-
-/**
- * riso_dev_budget - what is in force
- * @rd: the device
- * @budget: filled in, but for the groups
- *
- * Context: may sleep.
- */
-void riso_dev_budget(struct riso_dev *rd, struct riso_budget *budget);
-
-/**
  * riso_dev_info - what a dump shows of a device
  * @rd: the device
  * @info: filled in

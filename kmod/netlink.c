@@ -28,6 +28,7 @@
 #include "nl_gen.h"
 #include "observe.h"
 #include "rule.h"
+#include "settings.h"
 #include "show.h"
 #include "stats.h"
 
@@ -1008,7 +1009,7 @@ int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
 
 static void get_budget(struct riso_dev *rd, struct riso_budget *budget)
 {
-	riso_dev_budget(rd, budget);
+	riso_settings_budget(rd, budget);
 	riso_group_count_active(rd, budget->groups);
 }
 
@@ -1108,7 +1109,7 @@ int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
 	rd = find_dev(info->attrs[RDMA_ISOLATE_A_BUDGET_DEV], info->extack);
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
-	err = riso_dev_lend(rd, &chg, info->extack);
+	err = riso_settings_lend(rd, &chg, info->extack);
 	riso_dev_put(rd);
 	return err;
 }

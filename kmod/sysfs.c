@@ -20,6 +20,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "dev.h"
+#include "settings.h"
 #include "sysfs.h"
 
 /* By &enum riso_state. */
@@ -114,7 +115,7 @@ static ssize_t current99_show(struct device *dev, struct device_attribute *attr,
 {
 	struct riso_budget budget;
 
-	riso_dev_budget(dev_of(dev), &budget);
+	riso_settings_budget(dev_of(dev), &budget);
 	return sysfs_emit(buf, "%llu\n", budget.steer.current99_ns);
 }
 
@@ -125,7 +126,7 @@ static ssize_t lease_show(struct device *dev, struct device_attribute *attr,
 {
 	struct riso_budget budget;
 
-	riso_dev_budget(dev_of(dev), &budget);
+	riso_settings_budget(dev_of(dev), &budget);
 	return sysfs_emit(buf, "%llu\n", budget.lease_ns);
 }
 

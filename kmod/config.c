@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Settings of a device: what is allowed, and what they begin with.
+ *
+ * Owns nothing: it checks a change and says what was wrong, and returns the settings that
+ * follow. Who calls it puts them in force.
+ */
+
+#include <linux/netlink.h>
+#include <rdma/ib_verbs.h>
+
+#include "../uapi/linux/rdma_isolate.h"
+#include "config.h"
+
+enum {
+	/* Messages are cut to 4 KB unless somebody says otherwise (paper, 4.2). */
+	RISO_CHUNK_DEFAULT = 4096,
+};
+
+static bool is_rate(u64 rate)
+{
+	return rate >= RDMA_ISOLATE_RATE_MIN && rate <= RDMA_ISOLATE_RATE_MAX;
+}
+
+/**
+ * riso_config_merge - apply a change to settings
+ * @cfg: the settings; they count only if 0 is returned
+ * @chg: the change
+ * @extack: says what was wrong and what is allowed
+ *
+ * Return: 0 or -ERANGE.
+ */
+int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
+		      struct netlink_ext_ack *extack)
+{
+	const struct riso_cfg *new = &chg->cfg;
+	bool follow = cfg->safe_util == cfg->max_rate;
+
+	if (chg->mask & RISO_SET_MAX_RATE) {
+		if (!is_rate(new->max_rate)) {
+			NL_SET_ERR_MSG(extack,
+				       "max-rate is 100000 to 1000000000000 bytes per second");
+			return -ERANGE;
+		}
+		cfg->max_rate = new->max_rate;
+		cfg->calibrated = true;
+		if (follow)
+			cfg->safe_util = new->max_rate;
+	}
+	if (chg->mask & RISO_SET_SAFE_UTIL) {
+		if (!is_rate(new->safe_util)) {
+			NL_SET_ERR_MSG(extack,
+				       "safe-util is 100000 to 1000000000000 bytes per second");
+			return -ERANGE;
+		}
+		cfg->safe_util = new->safe_util;
+	}
+	if (cfg->safe_util > cfg->max_rate) {
+		NL_SET_ERR_MSG(extack, "safe-util may not be above max-rate");
+		return -ERANGE;
+	}
+	if (chg->mask & RISO_SET_MAX_OPS)
+		cfg->max_ops = new->max_ops;
+	if (chg->mask & RISO_SET_CHUNK) {
+		if (new->chunk_bytes &&
+		    (new->chunk_bytes < RDMA_ISOLATE_CHUNK_MIN ||
+		     new->chunk_bytes > RDMA_ISOLATE_CHUNK_MAX)) {
+			NL_SET_ERR_MSG(extack,
+				       "chunk is 1024 to 1048576 bytes, or 0 for off");
+			return -ERANGE;
+		}
+		cfg->chunk_bytes = new->chunk_bytes;
+	}
+	if (chg->mask & RISO_SET_TOKEN_BYTES) {
+		if (new->token_bytes < RDMA_ISOLATE_CHUNK_MIN) {
+			NL_SET_ERR_MSG(extack,
+				       "token is at least 1024 bytes, or auto");
+			return -ERANGE;
+		}
+		cfg->token_bytes = new->token_bytes;
+	}
+	if (chg->mask & RISO_SET_TOKEN_OPS) {
+		if (!new->token_ops) {
+			NL_SET_ERR_MSG(extack,
+				       "token-ops is at least 1 message, or auto");
+			return -ERANGE;
+		}
+		cfg->token_ops = new->token_ops;
+	}
+	if (chg->mask & RISO_SET_INFLIGHT) {
+		if (new->inflight_bytes &&
+		    new->inflight_bytes < RDMA_ISOLATE_WINDOW_MIN) {
+			NL_SET_ERR_MSG(extack,
+				       "window is at least 1024 bytes, 0 for off, or auto");
+			return -ERANGE;
+		}
+		cfg->inflight_bytes = new->inflight_bytes;
+	}
+	if (chg->mask & RISO_SET_HISTOGRAM)
+		cfg->histogram = new->histogram;
+	if (chg->mask & RISO_SET_TARGET99) {
+		if (new->target99_ns != RISO_AUTO &&
+		    (!new->target99_ns || new->target99_ns > RDMA_ISOLATE_TARGET99_MAX)) {
+			NL_SET_ERR_MSG(extack, "target99 is 1 ns to 4 s, or auto");
+			return -ERANGE;
+		}
+		cfg->target99_ns = new->target99_ns;
+	}
+	if (chg->mask & RISO_SET_CTRL)
+		cfg->ctrl = new->ctrl;
+	if (chg->mask & RISO_SET_SHARE)
+		cfg->share = new->share;
+	return 0;
+}
+
+/* Bytes per second of the port, as the device tells: a guess, not a measurement. */
+static u64 port_rate(struct ib_device *ibdev)
+{
+	static const struct {
+		u16 speed;
+		u16 mbit;
+	} lanes[] = {
+		{ IB_SPEED_SDR, 2500 }, { IB_SPEED_DDR, 5000 },
+		{ IB_SPEED_QDR, 10000 }, { IB_SPEED_FDR10, 10000 },
+		{ IB_SPEED_FDR, 14000 }, { IB_SPEED_EDR, 25000 },
+		{ IB_SPEED_HDR, 50000 },
+	};
+	struct ib_port_attr attr;
+	u64 mbit = 2500;
+	size_t i;
+	int width;
+
+	if (ib_query_port(ibdev, 1, &attr))
+		return mbit * 125000;
+	for (i = 0; i < ARRAY_SIZE(lanes); i++)
+		if (attr.active_speed >= lanes[i].speed)
+			mbit = lanes[i].mbit;
+	width = ib_width_enum_to_int(attr.active_width);
+	return mbit * max(width, 1) * 125000;
+}
+
+/**
+ * riso_config_begin - the settings of a device that nobody has configured
+ * @ibdev: the device
+ *
+ * Context: may sleep.
+ * Return: the settings.
+ */
+struct riso_cfg riso_config_begin(struct ib_device *ibdev)
+{
+	u64 rate = port_rate(ibdev);
+
+	return (struct riso_cfg) {
+		.max_rate = rate,
+		.safe_util = rate,
+		.chunk_bytes = RISO_CHUNK_DEFAULT,
+		.token_bytes = RISO_AUTO,
+		.token_ops = RISO_AUTO,
+		.inflight_bytes = RISO_AUTO,
+		.target99_ns = RISO_AUTO,
+	};
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Settings of a device: what is allowed. See config.c.
+ */
+#ifndef RISO_CONFIG_H
+#define RISO_CONFIG_H
+
+#include "dev.h"
+
+struct riso_cfg riso_config_begin(struct ib_device *ibdev);
+int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
+		      struct netlink_ext_ack *extack);
+
+#endif /* RISO_CONFIG_H */

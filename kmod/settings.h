@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Which settings are in force. See settings.c.
+ */
+#ifndef RISO_SETTINGS_H
+#define RISO_SETTINGS_H
+
+#include "dev.h"
+
+void riso_settings_init(struct riso_dev *rd);
+void riso_settings_own(struct riso_dev *rd, const struct riso_cfg *cfg);
+int riso_settings_lend(struct riso_dev *rd, const struct riso_change *chg,
+		       struct netlink_ext_ack *extack);
+void riso_settings_budget(struct riso_dev *rd, struct riso_budget *budget);
+
+#endif /* RISO_SETTINGS_H */
