@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The engine of kmod/core in simulated time, against a simulated adapter, in millions of
+ * random steps: after each one it is held against what the engine promises.
+ *
+ * The seed is printed. An argument is the seed to begin with.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "../random.h"
+#include "adapter.h"
+#include "core/estimate.h"
+#include "core/pacer.h"
+#include "core/share.h"
+
+enum {
+	NUMBERS = 2000000,
+	STEPS = 8000000,
+	/* Steps of one world: a device with settings and load of its own */
+	WORLD_STEPS = 20000,
+	GROUPS = 8,
+	/* Until a burst ends, a group has so many chunks, on average. */
+	BURST = 40,
+};
+
+static uint64_t below(uint64_t num)
+{
+	return random_u64() % num;
+}
+
+/* A number of any size: small ones are as likely as large ones. */
+static uint64_t any_size(void)
+{
+	return random_u64() >> below(64);
+}
+
+/* --- arithmetic --- */
+
+static void multiplies_and_divides(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < NUMBERS; i++) {
+		uint64_t a = any_size(), b = any_size(), c = any_size() | 1;
+		unsigned __int128 wanted = (unsigned __int128)a * b / c;
+
+		if (wanted > UINT64_MAX)
+			wanted = UINT64_MAX;
+		assert_true(riso_mul_div(a, b, c) == (uint64_t)wanted);
+	}
+	assert_int_equal(riso_mul_div(UINT64_MAX, UINT64_MAX, UINT64_MAX), UINT64_MAX);
+	assert_int_equal(riso_mul_div(0, UINT64_MAX, 1), 0);
+	assert_int_equal(riso_time_of(1000, 0), 0);
+	assert_int_equal(riso_time_of(1000, 1000000), 1000000);
+	assert_int_equal(riso_bytes_in(1000000, 1000000), 1000);
+}
+
+/* --- a world --- */
+
+struct group {
+	struct riso_share_group share;
+	struct riso_share_tenant tenant;
+	uint32_t weight;
+	uint64_t chunks;	/* to be posted */
+	bool always;		/* never runs out of them */
+	uint64_t waits_since;	/* what all had posted when it was served, or came, last */
+};
+
+static struct {
+	struct adapter adapter;
+	struct riso_share_line line;
+	struct riso_pacer pacer;
+	struct riso_pacer_limits limits;
+	struct riso_estimate estimate;
+	struct riso_path path;
+	struct group groups[GROUPS];
+	unsigned int num_groups;
+	uint64_t chunk;
+	uint64_t now;
+	uint64_t begin_ns;
+	uint64_t inflight;
+	uint64_t on_path;
+	__u64 load;		/* as the pacer counts it */
+	uint64_t posted;
+	uint64_t posted_ns;	/* what they take at the pace, rounded down each */
+	uint64_t timer_ns;
+	uint64_t polled_ns;	/* when completions were looked for last */
+} w;
+
+static uint64_t cost(uint64_t bytes)
+{
+	return riso_time_of(bytes, w.limits.pace);
+}
+
+static void begin_world(void)
+{
+	uint64_t rate = 1000000 + any_size() % 50000000000ULL;
+	unsigned int i;
+
+	memset(&w, 0, sizeof(w));
+	w.now = 1 + below(1ULL << 40);
+	w.begin_ns = w.now;
+	adapter_init(&w.adapter, rate, below(3) ? 0 : below(2000000), w.now);
+	w.chunk = 1024 + below(65536);
+	w.num_groups = 1 + below(GROUPS);
+	w.limits = (struct riso_pacer_limits) {
+		.clocked = below(4),
+		.tick_ns = below(2) ? 0 : 50000,
+		.pace = rate / 2 + below(rate / 2) + 1,
+		.window = (2 + below(6)) * w.chunk,
+	};
+	w.limits.speed = rate;
+	w.timer_ns = RISO_NEVER;
+	w.pacer.next = w.now;
+	riso_estimate_restart(&w.estimate);
+	riso_path_restart(&w.path, w.now);
+	for (i = 0; i < w.num_groups; i++) {
+		struct group *g = &w.groups[i];
+
+		g->weight = 1 + below(400);
+		g->always = below(2);
+		riso_share_begin_tenant(&w.line, &g->tenant);
+		riso_share_begin_group(&g->tenant, &g->share);
+	}
+}
+
+/* As window.c has it: what is on the path does not stand in the device. */
+static void update_load(void)
+{
+	uint64_t rate = riso_min(w.adapter.rate, riso_estimate_rate(&w.estimate));
+
+	w.on_path = riso_path_bytes(&w.path, rate);
+	riso_pacer_set_load(&w.pacer, &w.load, w.inflight - riso_min(w.inflight, w.on_path));
+}
+
+static void bring_chunks(struct group *g)
+{
+	if (!g->chunks) {
+		riso_share_enter(&w.line, &g->tenant, &g->share, cost(2 * w.chunk));
+		g->waits_since = w.posted_ns;
+	}
+	g->chunks += g->always ? WORLD_STEPS : 1 + below(2 * BURST);
+}
+
+static void complete_oldest(void)
+{
+	const struct adapter_piece *piece = adapter_oldest(&w.adapter);
+	uint64_t due = w.polled_ns;
+
+	if (w.path.rtt_min != RISO_NEVER)
+		due = riso_max(due, riso_pacer_begins(&w.pacer, piece->posted_ns,
+						      w.path.rtt_min) +
+				    riso_time_of(piece->bytes, w.limits.speed));
+	assert_true(w.inflight >= piece->bytes);
+	w.inflight -= piece->bytes;
+	w.estimate.done += piece->bytes;
+	w.pacer.completed_ns = riso_min(w.now, due);
+	riso_estimate_complete(&w.estimate, w.now);
+	riso_path_sample(&w.path, piece->posted_ns,
+			 riso_time_of(piece->bytes, w.limits.speed), w.now);
+	adapter_complete(&w.adapter);
+	update_load();
+	/* The device is not thought to be faster, nor the path shorter, than they are. */
+	assert_true(w.estimate.peak <= w.adapter.rate + w.adapter.rate / 10);
+	assert_true(w.path.rtt_min >= w.adapter.delay_ns);
+}
+
+static void poll_adapter(void)
+{
+	while (adapter_next(&w.adapter) <= w.now)
+		complete_oldest();
+	w.polled_ns = w.now;
+}
+
+static struct group *first(void)
+{
+	struct riso_share_group *share = riso_share_first(&w.line);
+
+	return share ? (struct group *)((char *)share - offsetof(struct group, share)) : NULL;
+}
+
+/* The provider refuses: nothing of it is lost, and nothing is left of it. */
+static void post_in_vain(struct group *g)
+{
+	struct riso_pacer before = w.pacer;
+	uint64_t key = g->share.node.key;
+	uint64_t ns = cost(w.chunk);
+
+	riso_share_charge(&w.line, &g->tenant, &g->share, true, ns, g->weight);
+	riso_pacer_advance(&w.pacer, w.limits.tick_ns, ns, w.now);
+	riso_pacer_refund(&w.pacer, ns);
+	riso_share_refund(&w.line, &g->tenant, &g->share, true, ns, g->weight);
+	assert_int_equal(g->share.node.key, key);
+	/* Time that had gone by unused is lost, whether something is posted or not. */
+	assert_int_equal(w.pacer.next, riso_max(before.next, w.now - w.limits.tick_ns));
+	w.pacer = before;
+}
+
+static void post(struct group *g, uint64_t chunks)
+{
+	uint64_t bytes = chunks * w.chunk;
+	uint64_t i;
+
+	riso_share_serve(&w.line, &g->tenant, &g->share);
+	riso_share_charge(&w.line, &g->tenant, &g->share, true, cost(bytes), g->weight);
+	if (w.limits.clocked)
+		riso_pacer_advance(&w.pacer, w.limits.tick_ns, cost(bytes), w.now);
+	for (i = 0; i < chunks; i++)
+		adapter_post(&w.adapter, w.chunk, g - w.groups, w.now);
+	w.inflight += bytes;
+	w.posted += bytes;
+	w.posted_ns += cost(bytes);
+	update_load();
+	g->waits_since = w.posted_ns;
+	g->chunks -= chunks;
+	if (!g->chunks)
+		riso_share_leave(&w.line, &g->tenant, &g->share);
+}
+
+static struct riso_pacer_piece oldest_piece(void)
+{
+	const struct adapter_piece *oldest = adapter_oldest(&w.adapter);
+
+	if (!oldest || w.path.rtt_min == RISO_NEVER)
+		return (struct riso_pacer_piece) { .known = false };
+	return (struct riso_pacer_piece) {
+		.known = true,
+		.posted_ns = oldest->posted_ns,
+		.path_ns = w.path.rtt_min,
+		.bytes = oldest->bytes,
+	};
+}
+
+/*
+ * The window was kept, except for the oldest piece: how much of it has left is a guess, and
+ * it is out alone whatever its size. The adapter has no more to do either than the books
+ * say, except what it is thought to have sent.
+ */
+static void check_window(uint64_t oldest)
+{
+	uint64_t limit = w.limits.window + riso_max(oldest, w.chunk);
+	/* The adapter takes up to a nanosecond more for each piece. */
+	uint64_t rounding = riso_bytes_in(w.adapter.head - w.adapter.tail, w.adapter.rate) + 1;
+
+	assert_true(w.load <= limit);
+	assert_true(adapter_standing(&w.adapter, w.now) <= limit + w.on_path + rounding);
+}
+
+/*
+ * The clock was kept: since the begin no more than the pace and two ticks, and the clock is
+ * ahead by a tick at most. A single chunk may go beyond that, by itself.
+ */
+static void check_clock(uint64_t chunks)
+{
+	uint64_t alone = cost(w.chunk);
+
+	if (!w.limits.clocked)
+		return;
+	assert_true(w.posted_ns <= w.now - w.begin_ns + 2 * w.limits.tick_ns + alone);
+	assert_true(w.pacer.next <= w.now + w.limits.tick_ns + (chunks > 1 ? 1 : alone));
+}
+
+/* There is always something that will have the pacer asked again, and none too early. */
+static void check_denial(const struct riso_pacer_say *say)
+{
+	uint64_t clock = w.pacer.next - riso_min(w.pacer.next, w.limits.tick_ns / 2);
+
+	assert_true(say->when != RISO_NEVER || adapter_oldest(&w.adapter));
+	assert_true(say->when > w.now || say->verdict == RISO_PACER_WINDOW);
+	/* Completions that nobody polls are looked for when the clock allows to post. */
+	if (w.limits.clocked && w.pacer.next > w.now + w.limits.tick_ns)
+		assert_true(say->when >= clock && say->when != RISO_NEVER);
+}
+
+/* Post what may be posted; the number of calls of the pacer is bounded. */
+static void run(void)
+{
+	struct riso_pacer_say say;
+	unsigned int asked = 0;
+	struct group *g;
+
+	w.timer_ns = RISO_NEVER;
+	while ((g = first())) {
+		struct riso_pacer_piece oldest = oldest_piece();
+		uint64_t chunks = 1;
+
+		/* A window of 7 chunks and a tick of 100 us at the pace */
+		assert_true(asked++ < 10 + riso_bytes_in(200000, w.limits.pace) / w.chunk);
+		if (!below(16))
+			post_in_vain(g);
+		say = riso_pacer_ask(&w.pacer, &w.limits, w.chunk, &oldest, w.now);
+		if (say.verdict != RISO_PACER_GO) {
+			check_denial(&say);
+			w.timer_ns = say.when;
+			return;
+		}
+		while (chunks < g->chunks && (chunks + 1) * w.chunk <= say.bytes)
+			chunks++;
+		post(g, chunks);
+		check_window(oldest.known ? oldest.bytes : 0);
+		check_clock(chunks);
+	}
+}
+
+/* The device time of the most that goes in one turn */
+static uint64_t largest_turn(void)
+{
+	uint64_t ticks = riso_bytes_in(2 * w.limits.tick_ns, w.limits.pace);
+
+	return cost(riso_max(ticks, w.limits.window) + w.chunk);
+}
+
+/*
+ * While somebody waits, each of the others has no more than makes up for the last turn of
+ * the one that waits, a slice of credit, and a turn.
+ */
+static void check_starvation(void)
+{
+	uint64_t turn = largest_turn();
+	unsigned int i, j;
+
+	for (i = 0; i < w.num_groups; i++) {
+		const struct group *g = &w.groups[i];
+		uint64_t ahead = turn * RISO_WEIGHT_DEFAULT / g->weight + cost(2 * w.chunk);
+		uint64_t most = 0;
+
+		for (j = 0; j < w.num_groups; j++)
+			most += ahead * w.groups[j].weight / RISO_WEIGHT_DEFAULT + turn;
+		if (g->chunks)
+			assert_true(w.posted_ns - g->waits_since <= most);
+	}
+}
+
+/* Those that never ran dry have had the same, by weight, within a piece of each. */
+static void check_shares(void)
+{
+	uint64_t turn = largest_turn();
+	unsigned int i, j;
+
+	for (i = 0; i < w.num_groups; i++) {
+		for (j = 0; j < w.num_groups; j++) {
+			const struct group *a = &w.groups[i], *b = &w.groups[j];
+			uint64_t ahead = turn * RISO_WEIGHT_DEFAULT / a->weight + 1;
+
+			if (a->always && b->always)
+				assert_true(a->tenant.node.key <= b->tenant.node.key + ahead);
+		}
+	}
+}
+
+static void step(void)
+{
+	uint64_t next = riso_min(adapter_next(&w.adapter), w.timer_ns);
+	unsigned int i;
+
+	for (i = 0; i < w.num_groups; i++)
+		if (!w.groups[i].chunks && (w.groups[i].always || !below(BURST)))
+			bring_chunks(&w.groups[i]);
+	/* A timer may be late, completions too. */
+	if (next != RISO_NEVER)
+		w.now = riso_max(w.now, next) + (below(4) ? 0 : below(2000));
+	else
+		w.now += below(100000);
+	poll_adapter();
+	run();
+}
+
+static void keeps_promises(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < STEPS; i++) {
+		if (i % WORLD_STEPS == 0)
+			begin_world();
+		step();
+		if (i % 64 == 0)
+			check_starvation();
+		if (i % WORLD_STEPS == WORLD_STEPS - 1)
+			check_shares();
+	}
+}
+
+/* --- single promises --- */
+
+static void begin_busy_world(uint64_t rate, uint64_t delay_ns)
+{
+	memset(&w, 0, sizeof(w));
+	w.now = RISO_SECOND;
+	w.begin_ns = w.now;
+	adapter_init(&w.adapter, rate, delay_ns, w.now);
+	w.chunk = 4096;
+	w.num_groups = 1;
+	w.limits = (struct riso_pacer_limits) {
+		.clocked = true, .pace = rate, .window = 2 * w.chunk, .speed = rate,
+	};
+	w.timer_ns = RISO_NEVER;
+	riso_estimate_restart(&w.estimate);
+	riso_path_restart(&w.path, w.now);
+	w.groups[0].weight = RISO_WEIGHT_DEFAULT;
+	w.groups[0].always = true;
+	bring_chunks(&w.groups[0]);
+}
+
+static void run_for(uint64_t ns)
+{
+	uint64_t end = w.now + ns;
+
+	while (w.now < end) {
+		uint64_t next = riso_min(adapter_next(&w.adapter), w.timer_ns);
+
+		if (next != RISO_NEVER)
+			w.now = riso_max(w.now, next);
+		poll_adapter();
+		if (!w.groups[0].chunks)
+			bring_chunks(&w.groups[0]);
+		run();
+	}
+}
+
+/* While there is something to post, the device is never without work. */
+static void conserves_work(void **state)
+{
+	(void)state;
+	begin_busy_world(50000000, 0);
+	run_for(RISO_SECOND);
+	assert_true(w.adapter.idle_ns < RISO_SECOND / 1000);
+	assert_true(w.posted > 49900000 && w.posted < 50100000);
+}
+
+/* A device that is slower than its settings say is found out, and its path too. */
+static void learns_rate_and_path(void **state)
+{
+	(void)state;
+	begin_busy_world(50000000, 20000);
+	/* Nothing limits it, so that the device is full. */
+	w.limits.clocked = false;
+	w.limits.window = 64 * w.chunk;
+	run_for(100000000);
+	assert_true(w.estimate.ceiling > 49000000 && w.estimate.ceiling < 51000000);
+	assert_true(riso_estimate_pace(90000000, 100000000, w.estimate.ceiling) > 44000000);
+	assert_true(riso_estimate_pace(90000000, 100000000, w.estimate.ceiling) < 46000000);
+	assert_int_equal(riso_estimate_pace(90000000, 100000000, RISO_NEVER), 90000000);
+	/* One piece alone sees the delay of the path. */
+	w.groups[0].always = false;
+	w.groups[0].chunks = 0;
+	riso_share_leave(&w.line, &w.groups[0].tenant, &w.groups[0].share);
+	while (adapter_oldest(&w.adapter)) {
+		w.now = riso_max(w.now, adapter_next(&w.adapter));
+		complete_oldest();
+	}
+	riso_path_restart(&w.path, w.now);
+	w.groups[0].chunks = 1;
+	riso_share_enter(&w.line, &w.groups[0].tenant, &w.groups[0].share, 0);
+	run();
+	w.now = adapter_next(&w.adapter);
+	complete_oldest();
+	assert_true(w.path.rtt_min >= 20000 && w.path.rtt_min < 20100);
+	/* What was learnt is forgotten. */
+	riso_estimate_expire(&w.estimate, w.now + 2 * RISO_SECOND);
+	assert_true(w.estimate.ceiling == RISO_NEVER);
+}
+
+/* A piece that was posted to a device without work does not leave before it is there. */
+static void waits_for_the_path(void **state)
+{
+	struct riso_pacer p = { .load = 8192, .completed_ns = 1000 };
+	const struct riso_pacer_limits l = { .window = 8192, .speed = 4096000000ULL };
+	struct riso_pacer_piece oldest = {
+		.known = true, .posted_ns = 1000000, .path_ns = 20000, .bytes = 4096,
+	};
+	struct riso_pacer_say say = riso_pacer_ask(&p, &l, 4096, &oldest, 1010000);
+
+	(void)state;
+	assert_int_equal(say.verdict, RISO_PACER_WINDOW);
+	assert_int_equal(say.when, 1000000 + 20000 + 1000);
+	/* It left in the time that it takes on the wire. */
+	say = riso_pacer_ask(&p, &l, 4096, &oldest, say.when);
+	assert_int_equal(say.verdict, RISO_PACER_GO);
+	/* Of one that is not known only its completion tells. */
+	oldest.known = false;
+	say = riso_pacer_ask(&p, &l, 4096, &oldest, 2000000);
+	assert_int_equal(say.verdict, RISO_PACER_WINDOW);
+	assert_true(say.when == RISO_NEVER);
+	/* Nothing stands in the device: a message of any size goes. */
+	p.load = 0;
+	say = riso_pacer_ask(&p, &l, 1 << 20, &oldest, 2000000);
+	assert_int_equal(say.verdict, RISO_PACER_GO);
+}
+
+/* Whatever processes say, they move the clock by a sixteenth of the time at most. */
+static void limits_debt(void **state)
+{
+	struct riso_pacer p = {};
+	uint64_t now = RISO_SECOND;
+	uint64_t moved = 0;
+	int i;
+
+	(void)state;
+	p.debt_ns = now;
+	for (i = 0; i < 100000; i++) {
+		now += below(100000);
+		moved += riso_pacer_take_debt(&p, 20000000, any_size(), now);
+		assert_true(moved <= (now - RISO_SECOND) / 16);
+	}
+	/* Nobody says anything for a while: no more than the span counts. */
+	now += RISO_SECOND;
+	assert_true(riso_pacer_take_debt(&p, 20000000, RISO_SECOND, now) == 20000000 / 16);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(multiplies_and_divides),
+		cmocka_unit_test(conserves_work),
+		cmocka_unit_test(learns_rate_and_path),
+		cmocka_unit_test(waits_for_the_path),
+		cmocka_unit_test(limits_debt),
+		cmocka_unit_test(keeps_promises),
+	};
+
+	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : time(NULL) * UINT64_C(2654435761) | 1;
+	printf("# seed %#llx\n", (unsigned long long)seed);
+	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+}
