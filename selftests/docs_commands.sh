@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Every command of the tool that README, the administrator's guide and the manual
-# page show does what they say it does: it succeeds, on a device with an NVMe
+# pages show does what they say it does: it succeeds, on a device with an NVMe
 # connection and a latency flow. Names and numbers that are examples are replaced
 # by those that there are.
 #
@@ -18,13 +18,21 @@ require rdma nvme jq rdma-isolate
 need_module rdma_rxe nvme-rdma nvmet-rdma
 trap teardown_all EXIT
 
+# The pages of the guide, in the order of their index
+pages()
+{
+	local guide=$docs/Documentation/admin-guide
+
+	sed -n "s|^   \([a-z]*\)\$|$guide/\1.rst|p" "$guide/index.rst"
+}
+
 # One a line, each once: shell commands that begin with the tool's name; calibrate,
 # which needs an agent, and unload have tests of their own
 commands()
 {
 	{
-		sed -n 's/^ *# \(rdma-isolate .*\)/\1/p' \
-			"$docs/Documentation/admin-guide/rdma_isolate.rst"
+		# shellcheck disable=SC2046 # names without blanks
+		sed -n 's/^ *# \(rdma-isolate .*\)/\1/p' $(pages)
 		sed -n 's/\\-/-/g; s/^# \(rdma-isolate .*\)/\1/p' \
 			"$docs/Documentation/man/rdma-isolate.8"
 		sed -n 's/^       \(rdma-isolate .*\)/\1/p' "$docs/README.md"

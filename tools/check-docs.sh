@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Are all pages of Documentation/ led to by another one, do the links of README.md lead
-# anywhere, and does docutils understand the pages, where it is installed.
+# Does another page lead to each page of Documentation/, do the links lead anywhere, and
+# does docutils understand the pages, where it is installed.
 set -u
 
 cd "$(dirname "$0")/.." || exit
@@ -25,6 +25,23 @@ is_named()
 			grep -q .
 }
 
+# sections PAGE: their titles as links write them
+sections()
+{
+	grep -B 1 -E '^(=+|-+)$' "$1" | tr '[:upper:]' '[:lower:]' |
+		sed 's/[^a-z0-9]\+/-/g; s/^-//; s/-$//'
+}
+
+# leads PAGE LINK: to a page that is there, and to a section that it has
+leads()
+{
+	local page=${2%%#*} section=${2#*#}
+
+	page=$(dirname "$1")/$page
+	[ -e "$page" ] || return
+	[ "$section" = "$2" ] || sections "$page" | grep -qx -- "$section"
+}
+
 # Sphinx knows more than docutils does.
 understood()
 {
@@ -36,9 +53,14 @@ understood()
 pages=$(find Documentation -name '*.rst' | sort)
 for page in $pages; do
 	is_named "$page" || wrong "nothing leads to $page"
+	for link in $(grep -oP '<\K[^<> :]+\.rst(#[^<> ]+)?(?=>`)' "$page" | sort -u); do
+		leads "$page" "$link" || wrong "$page leads to $link, which is not there"
+	done
 done
-for link in $(grep -oP '\]\(\K[^)#:]+(?=\))' README.md | sort -u); do
-	[ -e "$link" ] || wrong "README.md leads to $link, which is not there"
+for page in *.md; do
+	for link in $(grep -oP '\]\(\K[^)#:]+(?=\))' "$page" | sort -u); do
+		[ -e "$link" ] || wrong "$page leads to $link, which is not there"
+	done
 done
 if python3 -c 'import docutils.__main__' 2>/dev/null; then
 	for page in $pages; do

@@ -41,7 +41,9 @@ run()
 installs()
 {
 	mkdir -p "$root/usr/local/sbin"
-	touch "$root/usr/local/sbin/rdma-isolate" && run install
+	mkdir -p "$root/usr/local/share/doc/rdma-isolate"
+	touch "$root/usr/local/sbin/rdma-isolate" \
+		"$root/usr/local/share/doc/rdma-isolate/of_old.rst" && run install
 }
 
 # Only that the headers are those of another kernel may be told.
@@ -59,16 +61,13 @@ in_bin()
 		"$root/usr/lib/systemd/system/rdma-isolate.service"
 }
 
-# Both pages, where the manual pages say
+# All pages and no others, where the manual page says
 has_guide()
 {
-	local dir=usr/local/share/doc/rdma-isolate page
+	local dir=usr/local/share/doc/rdma-isolate
 
-	for page in rdma_isolate.rst security.rst; do
-		cmp "$root/$dir/$page" "Documentation/admin-guide/$page" &&
-		sed 's/\\-/-/g' Documentation/man/rdma-isolate.8 | grep -qx "\.I /$dir/$page" ||
-			return
-	done
+	diff -r "$root/$dir" Documentation/admin-guide &&
+	sed 's/\\-/-/g' Documentation/man/rdma-isolate.8 | grep -qx "\.I /$dir/index.rst"
 }
 
 module_is_stripped()
