@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Does another page lead to each page of Documentation/, do the links lead anywhere, and
-# does docutils understand the pages, where it is installed.
+# Does another page lead to each page of Documentation/, do the links lead anywhere, is the
+# picture of the results what its figures give, and does docutils understand the pages,
+# where it is installed.
 set -u
 
 cd "$(dirname "$0")/.." || exit
 status=0
+results=Documentation/results
 
 wrong()
 {
@@ -62,6 +64,8 @@ for page in *.md; do
 		[ -e "$link" ] || wrong "$page leads to $link, which is not there"
 	done
 done
+tools/plot/latency.py $results/latency.json | cmp -s - $results/latency.svg ||
+	wrong "$results/latency.svg is not what latency.json gives"
 if python3 -c 'import docutils.__main__' 2>/dev/null; then
 	for page in $pages; do
 		said=$(understood "$page") && wrong "$said"
