@@ -35,7 +35,7 @@ commands()
 		sed -n 's/^ *# \(rdma-isolate .*\)/\1/p' $(pages)
 		sed -n 's/\\-/-/g; s/^# \(rdma-isolate .*\)/\1/p' \
 			"$docs/Documentation/man/rdma-isolate.8"
-		sed -n 's/^       \(rdma-isolate .*\)/\1/p' "$docs/README.md"
+		sed -n 's/^    # \(rdma-isolate .*\)/\1/p' "$docs/README.md"
 	} | awk '!/^rdma-isolate (calibrate|unload)/ && !seen[$0]++'
 }
 
