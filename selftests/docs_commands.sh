@@ -34,7 +34,7 @@ commands()
 		# shellcheck disable=SC2046 # names without blanks
 		sed -n 's/^ *# \(rdma-isolate .*\)/\1/p' $(pages)
 		sed -n 's/\\-/-/g; s/^# \(rdma-isolate .*\)/\1/p' \
-			"$docs/Documentation/man/rdma-isolate.8"
+			"$docs"/Documentation/man/rdma-isolate{,-*}.8
 		sed -n 's/^    # \(rdma-isolate .*\)/\1/p' "$docs/README.md"
 	} | awk '!/^rdma-isolate (calibrate|unload)/ && !seen[$0]++'
 }

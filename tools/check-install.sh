@@ -70,6 +70,15 @@ has_guide()
 	sed 's/\\-/-/g' Documentation/man/rdma-isolate.8 | grep -qx "\.I /$dir/index.rst"
 }
 
+has_manual()
+{
+	local page
+
+	for page in Documentation/man/*.8; do
+		cmp "$root/usr/local/share/man/man8/${page##*/}" "$page" || return
+	done
+}
+
 module_is_stripped()
 {
 	cp "$updates"/rdma_isolate.ko* "$tmp" && unpack_module &&
@@ -187,6 +196,7 @@ check "make install" installs
 check "without noise" is_quiet
 check "the tool is in bin" in_bin
 check "the administrator's guide" has_guide
+check "the manual pages" has_manual
 check "the module is stripped" module_is_stripped
 check "the module has the version" version_is "$version" "$updates"/rdma_isolate.ko*
 if [ "$(id -u)" != 0 ] || ! command -v dkms >/dev/null; then
