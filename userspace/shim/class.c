@@ -60,8 +60,8 @@ uint32_t shim_get_default_wish(void)
 	return RISO_CLASS_BY_RULE;
 }
 
-/* Ask the kernel for the class @wish; an error leaves things as they are. Locked. */
-static int ask(struct shim_qp *f, uint32_t wish)
+/* Ask the kernel for class @wish. An error leaves the flow as it is. shim_class_lock is held. */
+static int shim_ask_class(struct shim_qp *f, uint32_t wish)
 {
 	struct shim_member *m = f->ctx->m;
 	uint32_t class_id = wish;
@@ -83,8 +83,8 @@ static int ask(struct shim_qp *f, uint32_t wish)
 	return 0;
 }
 
-/* Take part in the device, and ask for the class that the flow would like. Locked. */
-static int join(struct shim_qp *f)
+/* Attach to the device, and ask for the class that the flow wishes. shim_class_lock is held. */
+static int shim_join_device(struct shim_qp *f)
 {
 	struct shim_member *m = f->ctx->m;
 	uint32_t classes;
@@ -95,11 +95,11 @@ static int join(struct shim_qp *f)
 	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
 	if (err)
 		return err;
-	err = ask(f, f->class_wish);
+	err = shim_ask_class(f, f->class_wish);
 	if (err != EPERM || f->class_wish == RISO_CLASS_BY_RULE)
 		return err;
 	shim_debug("%s: no rule lets this program choose its class", m->name);
-	return ask(f, RISO_CLASS_BY_RULE);
+	return shim_ask_class(f, RISO_CLASS_BY_RULE);
 }
 
 /* The kernel knows why it has no place for a process. */
@@ -128,7 +128,7 @@ static void ask_kernel(struct shim_qp *f)
 	struct shim_member *m = f->ctx->m;
 	int err;
 
-	err = join(f);
+	err = shim_join_device(f);
 	if (!err)
 		return;
 	report_refused(f, err);
@@ -243,7 +243,7 @@ int shim_set_class(struct ibv_qp *qp, uint32_t class_id)
 	if (!f)
 		return EOPNOTSUPP;
 	shim_lock(&shim_class_lock);
-	err = f->alone ? EOPNOTSUPP : ask(f, class_id);
+	err = f->alone ? EOPNOTSUPP : shim_ask_class(f, class_id);
 	if (!err)
 		f->class_wish = class_id;
 	shim_unlock(&shim_class_lock);

@@ -176,8 +176,8 @@ void shim_comp_pop(struct shim_cq *c, struct shim_soft *e)
 	}
 }
 
-/* Translate @num completions in place; the number that the program shall see. */
-static int translate(int num, struct ibv_wc *wc)
+/* Translate @num completions in place. Returns the number that the program shall see. */
+static int shim_translate_all(int num, struct ibv_wc *wc)
 {
 	struct shim_soft e;
 	int kept = 0;
@@ -209,7 +209,7 @@ static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc)
 		got = c->ctx->ops.poll_cq(c->cq, want, wc + n);
 		if (got < 0)
 			return n ? n : got;
-		n += translate(got, wc + n);
+		n += shim_translate_all(got, wc + n);
 		if (got < want) {
 			shim_comp_bury(c);
 			break;

@@ -36,11 +36,6 @@ enum {
 	CQ_EXTRA_MAX = 8 * SHIM_SLOTS,
 };
 
-static bool is_active(const struct shim_cq *c)
-{
-	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
-}
-
 /**
  * shim_poll_cq - the program's poll_cq
  * @cq: the CQ
@@ -56,9 +51,9 @@ int shim_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 
 	if (!c)
 		return shim_find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
-	if (is_active(c) || c->ex || !shim_poll_begin())
+	if (shim_cq_is_active(c) || c->ex || !shim_poll_begin())
 		return shim_comp_poll(c, num, wc);
-	if (is_active(c)) {
+	if (shim_cq_is_active(c)) {
 		shim_poll_end();
 		return shim_comp_poll(c, num, wc);
 	}
@@ -96,8 +91,8 @@ void shim_free_cq(struct shim_cq *c)
 	free(c);
 }
 
-/* Without memory it is a CQ like those that we do not know. */
-static void add_cq(struct shim_ctx *ctx, struct ibv_cq *cq, int asked, bool ex)
+/* Put a CQ into the map. Without memory for that it is like a CQ that the shim does not know. */
+static void shim_add_cq(struct shim_ctx *ctx, struct ibv_cq *cq, int asked, bool ex)
 {
 	struct shim_cq *c = new_cq(ctx, asked);
 
@@ -169,7 +164,7 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 		cq = shim_real.create_cq(context, cqe, cq_context, channel,
 					 comp_vector);
 	if (cq && ctx)
-		add_cq(ctx, cq, cqe, false);
+		shim_add_cq(ctx, cq, cqe, false);
 	return cq;
 }
 
@@ -211,7 +206,7 @@ struct ibv_cq_ex *shim_create_cq_ex(struct ibv_context *context,
 	attr->cqe = cqe;
 	attr->flags = flags;
 	if (cq)
-		add_cq(ctx, ibv_cq_ex_to_cq(cq), cqe, true);
+		shim_add_cq(ctx, ibv_cq_ex_to_cq(cq), cqe, true);
 	return cq;
 }
 

@@ -123,4 +123,17 @@ int shim_destroy_cq(struct ibv_cq *cq);
 bool shim_reserve_entries(struct shim_cq *c);
 void shim_unreserve_entries(struct shim_cq *c);
 
+/**
+ * shim_cq_is_active - tell whether completions of a CQ may have to be translated
+ * @c: the CQ
+ *
+ * Pairs with the release in shim_comp_update().
+ *
+ * Return: true if so.
+ */
+static inline bool shim_cq_is_active(const struct shim_cq *c)
+{
+	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
+}
+
 #endif /* SHIM_CQ_H */

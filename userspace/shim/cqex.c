@@ -181,11 +181,6 @@ static int take_over(struct shim_cq *c)
 	return show_next(c);
 }
 
-static bool is_active(const struct shim_cq *c)
-{
-	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
-}
-
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
 	struct shim_cq *c = find(cq);
@@ -194,9 +189,9 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	if (attr->comp_mask)
 		return EINVAL;
 	pthread_mutex_lock(&c->session);
-	c->snap = is_active(c);
+	c->snap = shim_cq_is_active(c);
 	err = c->snap ? show_next(c) : c->real.start_poll(cq, attr);
-	if (!err && !c->snap && is_active(c))
+	if (!err && !c->snap && shim_cq_is_active(c))
 		err = take_over(c);
 	if (err)
 		pthread_mutex_unlock(&c->session);
@@ -211,7 +206,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 	if (c->snap)
 		return show_next(c);
 	err = c->real.next_poll(cq);
-	return !err && is_active(c) ? take_over(c) : err;
+	return !err && shim_cq_is_active(c) ? take_over(c) : err;
 }
 
 static void end_poll(struct ibv_cq_ex *cq)

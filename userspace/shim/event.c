@@ -68,7 +68,7 @@ static int shim_comp_arm(struct shim_cq *c, int solicited_only)
 	int err;
 
 	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
-	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
+	if (!shim_cq_is_active(c))
 		return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
 	if (!shim_cqex_try(c))
 		return arm_in_session(c, solicited_only);
@@ -97,8 +97,8 @@ int shim_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	return shim_comp_arm(c, solicited_only);
 }
 
-/* Is there a completion for the program? Nobody else polls. */
-static bool has_news(struct shim_cq *c)
+/* Take a completion for the program, if none waits; true if one waits. Nobody else polls. */
+static bool shim_fetch_completion(struct shim_cq *c)
 {
 	if (c->soft_head == c->soft_tail)
 		shim_take_completions(c, 1);
@@ -114,8 +114,8 @@ static bool has_none(struct shim_cq *c)
 	/* Who has a session open looks himself, and may have the provider's lock. */
 	if (!shim_cqex_try(c))
 		return false;
-	none = !has_news(c) && !c->ctx->ops.req_notify_cq(c->cq, solicited) &&
-	       !has_news(c);
+	none = !shim_fetch_completion(c) && !c->ctx->ops.req_notify_cq(c->cq, solicited) &&
+	       !shim_fetch_completion(c);
 	shim_cqex_leave(c);
 	return none;
 }
@@ -134,7 +134,7 @@ bool shim_comp_is_news(struct shim_cq *c)
 	struct shim_member *m = c->ctx->m;
 	bool news;
 
-	if (!__atomic_load_n(&c->active, __ATOMIC_ACQUIRE))
+	if (!shim_cq_is_active(c))
 		return true;
 	shim_lock(&m->lock);
 	news = c->shown && c->shown != pthread_self();

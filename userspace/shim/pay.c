@@ -33,15 +33,16 @@ enum {
 	MAX_QUIET = 64 * 1024,
 };
 
-/* Does it take one of the queue pair's max_rd_atomic? */
-static bool is_fetch(enum ibv_wr_opcode opcode)
+/* Does a work request take one of the max_rd_atomic of its queue pair? */
+static bool shim_takes_rd_atomic(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_RDMA_READ ||
 	       opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static uint64_t cost_of(const struct shim_qp *f, uint32_t len)
+/* Cost bytes of @len bytes on the path of the flow */
+static uint64_t shim_compute_cost(const struct shim_qp *f, uint32_t len)
 {
 	const struct riso_kpage *k = f->ctx->m->kpage;
 
@@ -56,8 +57,8 @@ static uint32_t chunk_size(const struct shim_qp *f, const struct shim_rec *rec)
 				f->mtu);
 }
 
-/* The size that it is cut to, 0 for uncut */
-static uint32_t chunk_of(const struct shim_qp *f, const struct shim_rec *rec)
+/* The size of the pieces that a message is cut into, 0 if it goes whole */
+static uint32_t shim_get_cut_size(const struct shim_qp *f, const struct shim_rec *rec)
 {
 	if ((rec->wr.send_flags & IBV_SEND_INLINE) ||
 	    (rec->wr.opcode != IBV_WR_RDMA_WRITE &&
@@ -75,14 +76,14 @@ static uint32_t chunk_of(const struct shim_qp *f, const struct shim_rec *rec)
  */
 uint64_t shim_sum_cost(const struct shim_qp *f, const struct shim_rec *rec)
 {
-	uint32_t chunk = chunk_of(f, rec);
+	uint32_t chunk = shim_get_cut_size(f, rec);
 	uint64_t full;
 
 	if (!chunk || rec->len <= chunk)
-		return cost_of(f, rec->len);
+		return shim_compute_cost(f, rec->len);
 	full = rec->len / chunk;
-	return full * cost_of(f, chunk) +
-	       (rec->len % chunk ? cost_of(f, rec->len % chunk) : 0);
+	return full * shim_compute_cost(f, chunk) +
+	       (rec->len % chunk ? shim_compute_cost(f, rec->len % chunk) : 0);
 }
 
 /**
@@ -142,21 +143,24 @@ static uint32_t max_fetches(const struct shim_qp *f)
  * @open: everything goes out, uncut
  * @p: filled in
  */
-void shim_get_piece(const struct shim_qp *f, bool open, struct piece *p)
+void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p)
 {
 	uint32_t left;
 
 	p->rec = shim_find_rec(f, f->sq.head);
-	p->chunk = chunk_of(f, p->rec);
+	p->chunk = shim_get_cut_size(f, p->rec);
 	left = p->rec->len - f->sq.cur.done;
 	p->len = riso_chunk_next(left, open ? 0 : p->chunk);
-	p->cost = cost_of(f, p->len);
+	p->cost = shim_compute_cost(f, p->len);
 	p->last = p->len == left;
 	p->cut = p->len != p->rec->len;
 }
 
-/* A small work request of a flow that has nothing else to send. */
-static bool is_sparse(struct shim_qp *f, const struct piece *p, uint64_t now)
+/*
+ * Charge a piece to the slice, if it is a small work request of a flow that has nothing else to
+ * send. True if it was charged.
+ */
+static bool shim_charge_sparse(struct shim_qp *f, const struct shim_piece *p, uint64_t now)
 {
 	struct shim_member *m = f->ctx->m;
 	uint32_t chunk = chunk_size(f, p->rec);
@@ -178,7 +182,7 @@ static bool is_sparse(struct shim_qp *f, const struct piece *p, uint64_t now)
  *
  * Return: how, or PAY_NOT if the piece has to wait.
  */
-enum pay shim_choose_pay(struct shim_qp *f, const struct piece *p, bool open,
+enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, bool open,
 			 uint64_t now)
 {
 	struct shim_member *m = f->ctx->m;
@@ -188,7 +192,7 @@ enum pay shim_choose_pay(struct shim_qp *f, const struct piece *p, bool open,
 
 	if (open)
 		return shim_member_open(m) ? PAY_NOTHING : PAY_DEBT;
-	if (is_sparse(f, p, now))
+	if (shim_charge_sparse(f, p, now))
 		return PAY_DEBT;
 	if (shim_budget_left(b) >= due)
 		return PAY_GRANT;
@@ -209,7 +213,7 @@ static bool has_entry(const struct shim_cq *c)
 }
 
 /* Are other pieces of its message out? */
-static bool is_extra(const struct shim_qp *f, const struct piece *p)
+static bool is_extra(const struct shim_qp *f, const struct shim_piece *p)
 {
 	const struct shim_slots *s = f->slots;
 
@@ -232,7 +236,7 @@ static bool needs_event(const struct shim_cq *c, bool is_last)
  * only for half of what may be out: when one half has completed the other keeps the
  * device busy.
  */
-static bool must_signal(const struct shim_qp *f, const struct piece *p, bool open)
+static bool must_signal(const struct shim_qp *f, const struct shim_piece *p, bool open)
 {
 	const struct shim_sq *sq = &f->sq;
 	uint64_t quiet;
@@ -251,20 +255,20 @@ static bool must_signal(const struct shim_qp *f, const struct piece *p, bool ope
 		return false;
 	if (sq->silent >= (p->cut ? SHIM_SLOTS / 2 - 1 : MAX_SILENT))
 		return true;
-	if (is_fetch(p->rec->wr.opcode) && sq->fetches + 2 >= max_fetches(f))
+	if (shim_takes_rd_atomic(p->rec->wr.opcode) && sq->fetches + 2 >= max_fetches(f))
 		return true;
 	quiet = sq->quiet + p->cost;
 	return quiet >= MAX_QUIET || 2 * quiet >= f->ctx->m->kpage->window;
 }
 
 /* Does the program want its completion? */
-static bool is_asked(const struct piece *p)
+static bool is_asked(const struct shim_piece *p)
 {
 	return p->last && (p->rec->wr.send_flags & IBV_SEND_SIGNALED);
 }
 
 /* Has the CQ room for a completion of this piece, if it has one and succeeds? */
-static bool may_complete(const struct shim_qp *f, const struct piece *p, bool open)
+static bool may_complete(const struct shim_qp *f, const struct shim_piece *p, bool open)
 {
 	const struct shim_sq *sq = &f->sq;
 
@@ -280,7 +284,7 @@ static bool may_complete(const struct shim_qp *f, const struct piece *p, bool op
 }
 
 /* Has the CQ room for all that is out if the queue pairs fail? See struct shim_used. */
-static bool may_fail(const struct shim_qp *f, const struct piece *p)
+static bool may_fail(const struct shim_qp *f, const struct shim_piece *p)
 {
 	const struct shim_used *used = &f->cq->used;
 	uint32_t spare = spare_entries(f->cq);
@@ -300,7 +304,7 @@ static bool may_fail(const struct shim_qp *f, const struct piece *p)
  *
  * Return: true if so.
  */
-bool shim_has_room(const struct shim_qp *f, const struct piece *p, bool open)
+bool shim_has_room(const struct shim_qp *f, const struct shim_piece *p, bool open)
 {
 	const struct shim_sq *sq = &f->sq;
 
@@ -310,7 +314,7 @@ bool shim_has_room(const struct shim_qp *f, const struct piece *p, bool open)
 		return false;
 	if (open || !sq->signaled)
 		return true;
-	if (is_fetch(p->rec->wr.opcode) && sq->fetches >= max_fetches(f))
+	if (shim_takes_rd_atomic(p->rec->wr.opcode) && sq->fetches >= max_fetches(f))
 		return false;
 	return sq->chunks < SHIM_SLOTS && sq->hidden < SHIM_SLOTS &&
 	       sq->cost + p->cost <= f->ctx->m->kpage->window;
@@ -324,7 +328,7 @@ bool shim_has_room(const struct shim_qp *f, const struct piece *p, bool open)
  *
  * Return: SHIM_SLOT_*.
  */
-uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct piece *p, bool open)
+uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct shim_piece *p, bool open)
 {
 	uint16_t flags = SHIM_SLOT_POSTED;
 
@@ -334,7 +338,7 @@ uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct piece *p, boo
 		flags |= SHIM_SLOT_LAST;
 	if (p->rec->wr.send_flags & IBV_SEND_SIGNALED)
 		flags |= SHIM_SLOT_ASKED;
-	if (is_fetch(p->rec->wr.opcode))
+	if (shim_takes_rd_atomic(p->rec->wr.opcode))
 		flags |= SHIM_SLOT_FETCH;
 	if (is_extra(f, p))
 		flags |= SHIM_SLOT_EXTRA;
@@ -353,7 +357,7 @@ uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct piece *p, boo
  *
  * Return: true if there was something left.
  */
-bool shim_pay_part(struct shim_qp *f, const struct piece *p)
+bool shim_pay_part(struct shim_qp *f, const struct shim_piece *p)
 {
 	struct shim_book *book = &f->ctx->m->book[shim_get_dir(p->rec)];
 	uint64_t left = shim_budget_left(&book->budget);

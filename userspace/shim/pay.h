@@ -12,7 +12,7 @@ struct shim_qp;
 struct shim_rec;
 
 /**
- * struct piece - the work request that goes out next
+ * struct shim_piece - the work request that goes out next
  * @rec: its record
  * @chunk: size that messages are cut to
  * @len: bytes
@@ -20,7 +20,7 @@ struct shim_rec;
  * @last: the message ends with it
  * @cut: it is not the whole message
  */
-struct piece {
+struct shim_piece {
 	struct shim_rec *rec;
 	uint32_t chunk;
 	uint32_t len;
@@ -40,11 +40,11 @@ uint64_t shim_sum_cost(const struct shim_qp *f, const struct shim_rec *rec);
 void shim_add_cost(struct shim_qp *f, int dir, int64_t cost);
 void shim_set_full(struct shim_qp *f, bool full);
 void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec);
-void shim_get_piece(const struct shim_qp *f, bool open, struct piece *p);
-enum pay shim_choose_pay(struct shim_qp *f, const struct piece *p, bool open,
+void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p);
+enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, bool open,
 			 uint64_t now);
-bool shim_has_room(const struct shim_qp *f, const struct piece *p, bool open);
-uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct piece *p, bool open);
-bool shim_pay_part(struct shim_qp *f, const struct piece *p);
+bool shim_has_room(const struct shim_qp *f, const struct shim_piece *p, bool open);
+uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct shim_piece *p, bool open);
+bool shim_pay_part(struct shim_qp *f, const struct shim_piece *p);
 
 #endif /* SHIM_PAY_H */

@@ -72,7 +72,7 @@ static void count_slot(struct shim_qp *f, const struct shim_slot *slot)
 }
 
 /* Let a work request be for a part of its message. */
-static void cut_piece(struct shim_qp *f, const struct piece *p,
+static void cut_piece(struct shim_qp *f, const struct shim_piece *p,
 		      struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	struct riso_cursor *cur = &f->sq.cur;
@@ -94,7 +94,7 @@ static void cut_piece(struct shim_qp *f, const struct piece *p,
  * @wr: filled in
  * @sge: room for its elements
  */
-void shim_make_piece(struct shim_qp *f, const struct piece *p, bool open,
+void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
 		     struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	struct shim_slots *s = f->slots;
@@ -150,7 +150,8 @@ struct mark {
 	bool last;
 };
 
-static void charge(struct shim_qp *f, const struct mark *k)
+/* Charge a piece that the provider has taken. */
+static void shim_charge_piece(struct shim_qp *f, const struct mark *k)
 {
 	struct shim_book *book = &f->ctx->m->book[shim_get_dir(k->rec)];
 	uint64_t part = k->due < k->rec->cost ? k->due : k->rec->cost;
@@ -283,7 +284,7 @@ static bool post_some(struct shim_qp *f, uint64_t now)
 	uint64_t tail = f->tail;
 	uint64_t turn = 0;
 	uint32_t num, taken, i;
-	struct piece p;
+	struct shim_piece p;
 	int err = 0;
 
 	drop_failed(f);
@@ -335,7 +336,7 @@ static bool post_some(struct shim_qp *f, uint64_t now)
 	}
 	for (i = 0; i < taken; i++) {
 		shim_count_posted(f, mark[i].sq.slot);
-		charge(f, &mark[i]);
+		shim_charge_piece(f, &mark[i]);
 		if (mark[i].last)
 			shim_unhold_rec(f, mark[i].rec);
 	}

@@ -11,7 +11,7 @@
 
 #include "core/chunk.h"
 
-struct piece;
+struct shim_piece;
 struct shim_member;
 struct shim_qp;
 
@@ -54,7 +54,7 @@ struct shim_sq {
 	uint64_t cost;
 };
 
-void shim_make_piece(struct shim_qp *f, const struct piece *p, bool open,
+void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
 		     struct ibv_send_wr *wr, struct ibv_sge *sge);
 void shim_count_posted(struct shim_qp *f, uint64_t pos);
 void shim_queue_drive(struct shim_member *m);

@@ -55,7 +55,8 @@ struct plan {
 	bool builders;
 };
 
-static void restore(const struct plan *p, struct ibv_qp_init_attr *attr)
+/* Give the program its own attributes again. */
+static void shim_restore_attr(const struct plan *p, struct ibv_qp_init_attr *attr)
 {
 	attr->cap = p->cap;
 	attr->sq_sig_all = p->sq_sig_all;
@@ -101,7 +102,8 @@ static enum riso_reason prepare(struct shim_ctx *ctx, struct ibv_qp_init_attr *a
 	return RISO_REASON_NONE;
 }
 
-static void forget(struct plan *p)
+/* There is no queue pair: undo prepare(). */
+static void shim_discard_plan(struct plan *p)
 {
 	shim_unreserve_entries(p->f->cq);
 	free_flow(p->f);
@@ -191,15 +193,15 @@ static struct ibv_qp *create(struct shim_ctx *ctx, create_fn fn, void *arg,
 		qp = fn(arg, attr);
 	}
 	if (!qp) {
-		restore(&p, attr);
-		forget(&p);
+		shim_restore_attr(&p, attr);
+		shim_discard_plan(&p);
 		return NULL;
 	}
 	if (adopt(&p, qp, attr))
 		return qp;
 	shim_real.destroy_qp(qp);
-	restore(&p, attr);
-	forget(&p);
+	shim_restore_attr(&p, attr);
+	shim_discard_plan(&p);
 	return create_alone(ctx, fn, arg, attr, RISO_REASON_MEMORY);
 }
 
@@ -346,8 +348,8 @@ int shim_destroy_qp(struct ibv_qp *qp)
 	return 0;
 }
 
-/* What was posted before a reset is forgotten, and may complete nevertheless. */
-static int reset(struct shim_qp *f, struct ibv_qp_attr *attr, int mask)
+/* Reset a queue pair. What was posted before is forgotten, and may complete nevertheless. */
+static int shim_reset_qp(struct shim_qp *f, struct ibv_qp_attr *attr, int mask)
 {
 	struct shim_slots *s = shim_slots_alloc(f, f->slots->num);
 	struct shim_member *m = f->ctx->m;
@@ -411,7 +413,7 @@ int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		return modify_alone(qp, attr, mask);
 	m = f->ctx->m;
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
-		return reset(f, attr, mask);
+		return shim_reset_qp(f, attr, mask);
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR)
 		shim_queue_drain(f, false);
 	err = shim_real.modify_qp(qp, attr, mask);

@@ -148,7 +148,7 @@ static int shim_queue_bind(struct shim_qp *f, struct ibv_mw *mw,
 	struct ibv_send_wr wr;
 	struct shim_used used;
 	struct shim_sq sq;
-	struct piece p;
+	struct shim_piece p;
 	int err;
 
 	shim_urge_flow(f);
@@ -164,7 +164,7 @@ static int shim_queue_bind(struct shim_qp *f, struct ibv_mw *mw,
 		},
 		.seq = f->accepted,
 	};
-	p = (struct piece) { .rec = rec, .last = true };
+	p = (struct shim_piece) { .rec = rec, .last = true };
 	if (!shim_has_room(f, &p, true))
 		return ENOMEM;
 	used = f->cq->used;

@@ -106,8 +106,8 @@ struct shim_slots *shim_find_tag(uint64_t wr_id)
 	return s;
 }
 
-/* Known to be complete. */
-static void retire(struct shim_qp *f, struct shim_slot *slot)
+/* Give back what a slot took: the provider is known to have completed it. */
+static void shim_retire_slot(struct shim_qp *f, struct shim_slot *slot)
 {
 	struct shim_member *m = f->ctx->m;
 	struct shim_sq *sq = &f->sq;
@@ -178,7 +178,7 @@ void shim_retire_slots(struct shim_slots *s, struct shim_slot *slot, bool failed
 		oldest->flags &= ~SHIM_SLOT_POSTED;
 		if (!s->flow)
 			continue;
-		retire(s->flow, oldest);
+		shim_retire_slot(s->flow, oldest);
 		if (oldest != slot || !failed)
 			pass_entry(s->flow, oldest);
 	} while (oldest != slot);
@@ -225,7 +225,7 @@ void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s)
 		return;
 	}
 	for (pos = s->tail; pos != f->sq.slot; pos++)
-		retire(f, &s->slot[pos % s->num]);
+		shim_retire_slot(f, &s->slot[pos % s->num]);
 	s->used.hidden = used.hidden - c->used.hidden;
 	s->used.extra = used.extra - c->used.extra;
 	/* They stay in the CQ until that is polled. */
