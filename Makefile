@@ -120,6 +120,7 @@ check-unit: setup-build ## tests that need no virtual machine
 		$(MAKE) -C $$d check || exit; \
 	done
 	@tools/check-docs.sh
+	@tools/check-names.sh
 	@tools/check-install.sh
 
 bench: setup-vm ## measure
