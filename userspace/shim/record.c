@@ -230,7 +230,9 @@ bool shim_queue_passes(const struct shim_qp *f)
  * shim_queue_pass - bring shim_qp.pass up to date
  * @f: the flow
  *
- * One that does not go straight to the provider has joined its CQ, shim_comp_join().
+ * One that does not go straight to the provider has joined its CQ, shim_comp_join(), except in
+ * a child that completes what its parent began with ibv_wr_start(). A child has one thread, so
+ * nobody polls the CQ meanwhile.
  */
 void shim_queue_pass(struct shim_qp *f)
 {
@@ -240,6 +242,7 @@ void shim_queue_pass(struct shim_qp *f)
 		shim_comp_tag(f, false);
 	/* What went straight was not counted: the provider knows how full it is. */
 	if (f->pass && !pass) {
+		shim_comp_tag(f, true);
 		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
 		f->sq.direct = true;
 	}

@@ -99,6 +99,33 @@ static void forked_inside(void **state)
 	prog_expect(p, 1, IBV_WC_SUCCESS);
 }
 
+/* A child may complete what its parent began, and finds its own wr_id in the completion. */
+static void finished_by_child(void **state)
+{
+	struct prog *p = *state;
+	struct fake_qp *qp = prog_make_qp_ex(p);
+	struct ibv_wc wc = {};
+	int status;
+	pid_t pid;
+
+	ibv_wr_start(&qp->ex);
+	qp->ex.wr_id = 7;
+	qp->ex.wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_send(&qp->ex);
+	pid = fork();
+	if (!pid) {
+		bool ok = !ibv_wr_complete(&qp->ex) && qp->posted == 1;
+
+		fake_run(qp, 1);
+		ok = ok && prog_poll_one(p, &wc) == 1 && wc.wr_id == 7;
+		_exit(ok ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	ibv_wr_abort(&qp->ex);
+	shim_destroy_qp(&qp->ex.qp_base);
+	assert_int_equal(status, 0);
+}
+
 static bool cancelable(void)
 {
 	int now;
@@ -144,6 +171,7 @@ static void kept_from_cancel(void **state)
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(forked),
 	PROG_TEST(forked_inside),
+	PROG_TEST(finished_by_child),
 	PROG_TEST(kept_from_cancel),
 };
 
