@@ -75,8 +75,10 @@ static int shim_ask_class(struct shim_qp *f, uint32_t wish)
 	shim_lock(&m->lock);
 	f->alone = false;
 	f->class_id = class_id;
-	f->joins = false;
-	shim_queue_pass(f);
+	if (class_id != RISO_CLASS_LATENCY)
+		shim_qp_step(f, SHIM_ON_GOVERN);
+	else
+		shim_queue_pass(f);
 	if (m->held)
 		shim_queue_drive(m);
 	shim_unlock_and_drive(m);
@@ -158,8 +160,7 @@ static bool is_stale(void *value, void *arg)
 {
 	struct shim_qp *f = value;
 
-	return f->ctx->m == arg && !shim_qp_fresh(f) &&
-	       __atomic_load_n(&f->holds, __ATOMIC_RELAXED);
+	return f->ctx->m == arg && !shim_qp_fresh(f) && shim_qp_holds(f);
 }
 
 /**

@@ -115,22 +115,11 @@ void shim_comp_update(struct shim_cq *c)
 }
 
 /**
- * shim_comp_tag - will a flow post with tags?
- * @f: the flow
- * @tagged: it will, or may have some out
- */
-void shim_comp_tag(struct shim_qp *f, bool tagged)
-{
-	shim_count_tag(f, tagged);
-	shim_comp_update(f->cq);
-}
-
-/**
- * shim_comp_join - a flow will post with tags
+ * shim_comp_join - make a CQ ready for the tags of a flow
  * @f: the flow; shim_class_lock is held, and its member is not locked
  *
- * Returns when nobody polls its CQ without the lock any more. The flow stays tagged
- * until shim_qp.joins is cleared.
+ * Returns when nobody polls its CQ without the lock any more. The CQ stays active until
+ * %SHIM_ON_GOVERN.
  */
 void shim_comp_join(struct shim_qp *f)
 {
@@ -139,8 +128,7 @@ void shim_comp_join(struct shim_qp *f)
 
 	shim_lock(&m->lock);
 	was_active = f->cq->active;
-	f->joins = true;
-	shim_comp_tag(f, true);
+	shim_qp_step(f, SHIM_ON_JOIN);
 	shim_unlock(&m->lock);
 	if (!was_active)
 		shim_pollers_wait();
@@ -409,7 +397,7 @@ void shim_comp_detach(struct shim_qp *f)
 	shim_comp_abandon(c, f->slots);
 	f->slots = NULL;
 	c->flows--;
-	shim_comp_tag(f, false);
+	shim_qp_step(f, SHIM_ON_DETACH);
 	shim_comp_update(c);
 }
 

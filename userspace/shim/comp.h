@@ -21,7 +21,6 @@ enum {
 
 bool shim_comp_translate(struct shim_soft *e);
 void shim_comp_update(struct shim_cq *c);
-void shim_comp_tag(struct shim_qp *f, bool tagged);
 void shim_comp_join(struct shim_qp *f);
 bool shim_comp_push(struct shim_cq *c, const struct shim_soft *e);
 void shim_comp_pop(struct shim_cq *c, struct shim_soft *e);

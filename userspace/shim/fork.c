@@ -100,7 +100,7 @@ static void shim_qps_forked(void)
 		shim_queue_drop(f);
 		shim_queue_pass(f);
 		/* Whatever pieces are out. */
-		f->pass = true;
+		shim_qp_step(f, SHIM_ON_PASS);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "map.h"
 #include "post.h"
 #include "slot.h"
+#include "state.h"
 #include "wr.h"
 
 struct shim_ctx;
@@ -27,16 +28,13 @@ struct shim_ctx;
  * @qp: the queue pair
  * @real: the provider's functions for ibv_wr_*, if it has them
  * @ex: it has them
- * @pass: calls go straight to the provider; read without the lock
+ * @state: which way the work requests of the program take; read without the lock
  * @sig_all: the program wants a completion of everything
- * @tagged: counted in &shim_cq.tagged
- * @joins: is about to post with tags
  * @alone: the kernel does not govern the queue pair
  * @class_wish: what the program asks for, whether it is allowed or not, or
  *	RISO_CLASS_BY_RULE; under shim_class_lock
  * @class_id: the class in force
  * @classes: riso_kpage.classes when it was asked for; read without the lock
- * @holds: something is held; read without the lock
  * @stopped: nothing may be posted, the queue pair is being reset
  * @flush: the queue pair is in error, everything held goes out
  * @urge: likewise, as what cannot wait comes next
@@ -68,15 +66,12 @@ struct shim_qp {
 	struct ibv_qp *qp;
 	struct ibv_qp_ex real;
 	bool ex;
-	bool pass;
+	enum shim_qp_state state;
 	bool sig_all;
-	bool tagged;
-	bool joins;
 	bool alone;
 	uint32_t class_wish;
 	uint32_t class_id;
 	uint32_t classes;
-	bool holds;
 	bool stopped;
 	bool flush;
 	bool urge;
@@ -130,6 +125,32 @@ static inline void shim_qp_set_parts(struct shim_qp *f, uint32_t parts,
 	used->bare += (parts && silent >= parts) - (sq->parts && sq->silent >= sq->parts);
 	sq->parts = parts;
 	sq->silent = silent;
+}
+
+/**
+ * shim_qp_is_direct - tell whether calls of the program go straight to the provider
+ * @f: the flow
+ *
+ * Without a lock. Pairs with the release in shim_qp_step().
+ *
+ * Return: true if they do.
+ */
+static inline bool shim_qp_is_direct(const struct shim_qp *f)
+{
+	return shim_state_is_direct(__atomic_load_n(&f->state, __ATOMIC_ACQUIRE));
+}
+
+/**
+ * shim_qp_holds - tell whether a flow holds something
+ * @f: the flow
+ *
+ * Without a lock. Nothing that depends on the answer is read.
+ *
+ * Return: true if it does.
+ */
+static inline bool shim_qp_holds(const struct shim_qp *f)
+{
+	return shim_state_holds(__atomic_load_n(&f->state, __ATOMIC_RELAXED));
 }
 
 /**

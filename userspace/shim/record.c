@@ -226,27 +226,23 @@ bool shim_queue_passes(const struct shim_qp *f)
 	       !shim_queue_len(f) && !f->build.open && !f->sq.chunks;
 }
 
+static __attribute__((noinline)) void let_pass(struct shim_qp *f)
+{
+	shim_qp_step(f, SHIM_ON_PASS);
+	if (shim_count_slots(f))
+		return;
+	shim_qp_step(f, SHIM_ON_CLEAR);
+	shim_comp_update(f->cq);
+}
+
 /**
- * shim_queue_pass - bring shim_qp.pass up to date
- * @f: the flow
- *
- * One that does not go straight to the provider has joined its CQ, shim_comp_join(), except in
- * a child that completes what its parent began with ibv_wr_start(). A child has one thread, so
- * nobody polls the CQ meanwhile.
+ * shim_queue_pass - let calls go straight to the provider, if nothing keeps them from it
+ * @f: the flow; its member is locked
  */
 void shim_queue_pass(struct shim_qp *f)
 {
-	bool pass = shim_queue_passes(f);
-
-	if (pass && !f->joins && !shim_count_slots(f))
-		shim_comp_tag(f, false);
-	/* What went straight was not counted: the provider knows how full it is. */
-	if (f->pass && !pass) {
-		shim_comp_tag(f, true);
-		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
-		f->sq.direct = true;
-	}
-	__atomic_store_n(&f->pass, pass, __ATOMIC_RELEASE);
+	if (shim_queue_passes(f))
+		let_pass(f);
 }
 
 /**
@@ -266,13 +262,12 @@ void shim_add_staged(struct shim_qp *f, uint32_t num, uint64_t now)
 	if (!shim_queue_len(f)) {
 		TAILQ_INSERT_TAIL(&m->busy, f, busy);
 		m->num_busy++;
-		__atomic_store_n(&f->holds, true, __ATOMIC_RELAXED);
+		shim_qp_step(f, SHIM_ON_HOLD);
 		if (!f->cq->unseen)
 			f->cq->unseen = 1;
 	}
 	__atomic_store_n(&m->held, m->held + num, __ATOMIC_RELAXED);
 	f->tail += num;
-	shim_queue_pass(f);
 	for (pos = f->tail - num; pos != f->tail; pos++) {
 		rec = shim_find_rec(f, pos);
 		rec->seq = f->accepted++;
@@ -294,7 +289,7 @@ void shim_set_idle(struct shim_qp *f)
 
 	TAILQ_REMOVE(&m->busy, f, busy);
 	m->num_busy--;
-	__atomic_store_n(&f->holds, false, __ATOMIC_RELAXED);
+	shim_qp_step(f, SHIM_ON_EMPTY);
 	shim_queue_pass(f);
 }
 

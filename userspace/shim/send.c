@@ -215,11 +215,11 @@ static __attribute__((noinline)) int post_governed(struct shim_qp *f,
 	int err;
 
 	shim_qp_refresh(f);
-	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE))
+	if (shim_qp_is_direct(f))
 		return post_direct(f, wr, bad_wr);
 	lock_to_post(f);
 	/* Its CQ may not be active any more. */
-	if (f->pass)
+	if (shim_qp_is_direct(f))
 		err = post_direct(f, wr, bad_wr);
 	else
 		err = shim_queue_post(f, wr, bad_wr);
@@ -244,8 +244,7 @@ int shim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 
 	if (!f)
 		return shim_find_ctx(qp->context)->ops.post_send(qp, wr, bad_wr);
-	if (shim_qp_fresh(f) && __atomic_load_n(&f->pass, __ATOMIC_ACQUIRE) &&
-	    !f->sig_all)
+	if (shim_qp_fresh(f) && shim_qp_is_direct(f) && !f->sig_all)
 		return f->ctx->ops.post_send(qp, wr, bad_wr);
 	return post_governed(f, wr, bad_wr);
 }
@@ -275,10 +274,10 @@ int shim_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 
 	if (!f)
 		return shim_find_ctx(qp->context)->ops.bind_mw(qp, mw, bind);
-	if (__atomic_load_n(&f->pass, __ATOMIC_ACQUIRE))
+	if (shim_qp_is_direct(f))
 		return bind_direct(f, mw, bind);
 	lock_to_post(f);
-	if (f->pass)
+	if (shim_qp_is_direct(f))
 		err = bind_direct(f, mw, bind);
 	else
 		err = shim_queue_bind(f, mw, bind);

@@ -134,20 +134,6 @@ static void shim_retire_slot(struct shim_qp *f, struct shim_slot *slot)
 	__atomic_store_n(&m->hidden, m->hidden - 1, __ATOMIC_RELAXED);
 }
 
-/**
- * shim_count_tag - count a flow among those that may have posted with a tag
- * @f: the flow
- * @tagged: count it, or count it no more
- */
-void shim_count_tag(struct shim_qp *f, bool tagged)
-{
-	if (f->tagged == tagged)
-		return;
-	f->tagged = tagged;
-	f->cq->tagged += tagged ? 1 : -1;
-	__atomic_add_fetch(&f->ctx->tagged, tagged ? 1 : -1, __ATOMIC_RELAXED);
-}
-
 /* The piece that had the program's entry for its message leaves it to the next one. */
 static void pass_entry(struct shim_qp *f, const struct shim_slot *slot)
 {
@@ -187,10 +173,10 @@ void shim_retire_slots(struct shim_slots *s, struct shim_slot *slot, bool failed
 	s->flow->sq.silent = 0;
 	s->flow->sq.quiet = 0;
 	/* The CQ stays active until this completion is with the program. */
-	if (shim_queue_passes(s->flow))
-		__atomic_store_n(&s->flow->pass, true, __ATOMIC_RELEASE);
-	if (s->flow->pass && !s->flow->joins)
-		shim_count_tag(s->flow, false);
+	if (shim_queue_passes(s->flow)) {
+		shim_qp_step(s->flow, SHIM_ON_PASS);
+		shim_qp_step(s->flow, SHIM_ON_CLEAR);
+	}
 }
 
 /**

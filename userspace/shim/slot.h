@@ -102,7 +102,6 @@ extern struct shim_map shim_tags;
 struct shim_slots *shim_slots_alloc(struct shim_qp *f, uint32_t num);
 void shim_slots_free(struct shim_slots *s);
 struct shim_slots *shim_find_tag(uint64_t wr_id);
-void shim_count_tag(struct shim_qp *f, bool tagged);
 void shim_retire_slots(struct shim_slots *s, struct shim_slot *slot, bool failed);
 void shim_comp_bury(struct shim_cq *c);
 void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s);

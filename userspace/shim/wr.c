@@ -34,7 +34,7 @@ static bool open_build(struct shim_qp *f)
 	struct shim_member *m = f->ctx->m;
 
 	shim_lock(&m->lock);
-	if (!f->pass) {
+	if (!shim_qp_is_direct(f)) {
 		f->build.open = true;
 		f->build.num = 0;
 		f->build.err = 0;
@@ -50,8 +50,7 @@ static void wr_start(struct ibv_qp_ex *qp)
 
 	shim_qp_refresh(f);
 	pthread_mutex_lock(&f->build.lock);
-	f->build.direct = __atomic_load_n(&f->pass, __ATOMIC_ACQUIRE) ||
-			  !open_build(f);
+	f->build.direct = shim_qp_is_direct(f) || !open_build(f);
 	if (f->build.direct)
 		f->real.wr_start(qp);
 }

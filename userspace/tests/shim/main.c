@@ -41,6 +41,7 @@ static const struct prog_tests * const all[] = {
 	&prog_helper_tests,
 	&prog_threads_tests,
 	&prog_session_tests,
+	&prog_state_tests,
 };
 
 int main(int argc, char **argv)

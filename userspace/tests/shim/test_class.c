@@ -58,18 +58,18 @@ static void wish_kept(void **state)
 	unsetenv("RDMA_ISOLATE_CLASS");
 	f = shim_map_find(&shim_qps, p->qp);
 	assert_int_equal(fake_kernel.wish, RISO_CLASS_BY_RULE);
-	assert_false(f->pass);
+	assert_false(shim_qp_is_direct(f));
 	fake_kernel.register_err = 0;
 	fake_kernel.class_id = RISO_CLASS_LATENCY;
 	fake_kernel.k.classes++;
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(fake_kernel.wish, RISO_CLASS_LATENCY);
-	assert_true(f->pass);
+	assert_true(shim_qp_is_direct(f));
 	/* A wish that was refused to its caller is none. */
 	fake_kernel.register_err = EPERM;
 	assert_int_equal(shim_set_class(&p->qp->ex.qp_base, RISO_CLASS_THROUGHPUT),
 			 EPERM);
-	assert_true(f->pass);
+	assert_true(shim_qp_is_direct(f));
 	fake_kernel.register_err = 0;
 	fake_kernel.k.classes++;
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);

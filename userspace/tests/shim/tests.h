@@ -38,6 +38,7 @@ extern const struct prog_tests prog_record_tests;
 extern const struct prog_tests prog_refused_tests;
 extern const struct prog_tests prog_session_tests;
 extern const struct prog_tests prog_sq_tests;
+extern const struct prog_tests prog_state_tests;
 extern const struct prog_tests prog_teardown_tests;
 extern const struct prog_tests prog_threads_tests;
 extern const struct prog_tests prog_wr_tests;
