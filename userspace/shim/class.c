@@ -93,6 +93,7 @@ static int shim_join_device(struct shim_qp *f)
 	int err;
 
 	err = shim_member_attach(m, f->qp->qp_num);
+	/* Before the kernel is asked, so that a change after its answer is noticed. */
 	classes = __atomic_load_n(&m->kpage->classes, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
 	if (err)
@@ -172,6 +173,7 @@ static bool is_stale(void *value, void *arg)
  */
 void shim_qps_refresh(struct shim_member *m)
 {
+	/* Before the kernel is asked, so that a change after its answer is noticed. */
 	uint32_t classes = __atomic_load_n(&shim_member_kpage(m)->classes,
 					   __ATOMIC_ACQUIRE);
 	struct shim_qp *f;
@@ -229,10 +231,11 @@ void shim_qps_no_thread(struct shim_member *m)
 
 /**
  * shim_set_class - rdma_isolate_set_class()
- * @qp: see there
- * @class_id: see there
+ * @qp: an RC queue pair
+ * @class_id: the class that the program asks for
  *
- * Return: see there.
+ * Return: 0; EINVAL for what is no class; EPERM when no rule lets the program choose the
+ * class; ENODEV when the device is gone; EOPNOTSUPP for a queue pair that is not governed.
  */
 int shim_set_class(struct ibv_qp *qp, uint32_t class_id)
 {
@@ -253,9 +256,9 @@ int shim_set_class(struct ibv_qp *qp, uint32_t class_id)
 
 /**
  * shim_over_target - rdma_isolate_over_target()
- * @qp: see there
+ * @qp: an RC queue pair
  *
- * Return: see there.
+ * Return: 1 while latency flows of the device wait longer than their target, else 0.
  */
 int shim_over_target(struct ibv_qp *qp)
 {

@@ -25,10 +25,12 @@ int shim_set_class(struct ibv_qp *qp, uint32_t class_id);
 int shim_over_target(struct ibv_qp *qp);
 
 /**
- * shim_qp_fresh - is the class that is known the present one?
+ * shim_qp_fresh - tell whether the class of a flow is up to date
  * @f: the flow
  *
- * Return: false if it may have changed.
+ * Without a lock and without a barrier: a stale answer only delays the next question.
+ *
+ * Return: false if the kernel may have changed the class.
  */
 static inline bool shim_qp_fresh(const struct shim_qp *f)
 {

@@ -92,6 +92,7 @@ bool shim_comp_translate(struct shim_soft *e)
 /* The program has seen it, and may post as many more. */
 static void seen(const struct shim_soft *e)
 {
+	/* Pairs with the acquire in shim_queue_stage(). */
 	if (e->flow && e->seq >= e->flow->finished)
 		__atomic_store_n(&e->flow->finished, e->seq + 1,
 				 __ATOMIC_RELEASE);
@@ -111,6 +112,7 @@ void shim_comp_update(struct shim_cq *c)
 		shim_comp_seen(c);
 		c->shown = SHIM_SEVERAL;
 	}
+	/* Pairs with the acquire in shim_cq_is_active(). */
 	__atomic_store_n(&c->active, active, __ATOMIC_RELEASE);
 }
 

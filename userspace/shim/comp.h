@@ -15,7 +15,10 @@
 struct shim_qp;
 
 enum {
-	/* Completions taken from the provider at once. */
+	/*
+	 * Completions that one poll takes from the provider. The array for them is on the
+	 * stack, also on that of the helper.
+	 */
 	SHIM_POLL = 16,
 };
 
@@ -35,7 +38,7 @@ void shim_comp_detach(struct shim_qp *f);
 void shim_comp_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f);
 
 /**
- * shim_comp_seen - the program has polled
+ * shim_comp_seen - note that the program has polled
  * @c: the CQ; its member is locked
  */
 static inline void shim_comp_seen(struct shim_cq *c)
@@ -46,7 +49,7 @@ static inline void shim_comp_seen(struct shim_cq *c)
 }
 
 /**
- * shim_comp_shown - the present thread of the program gets a completion
+ * shim_comp_shown - note that the present thread of the program gets a completion
  * @c: the CQ; its member is locked
  */
 static inline void shim_comp_shown(struct shim_cq *c)

@@ -138,13 +138,13 @@ static int extra_entries(int asked)
 
 /**
  * shim_create_cq - ibv_create_cq()
- * @context: see there
- * @cqe: see there
- * @cq_context: see there
- * @channel: see there
- * @comp_vector: see there
+ * @context: an open device
+ * @cqe: entries that the program asks for
+ * @cq_context: what the program gets with each event
+ * @channel: channel of the events, or NULL
+ * @comp_vector: which of the interrupts of the device raises the events
  *
- * Return: see there.
+ * Return: the CQ, or NULL and errno.
  */
 struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 			      void *cq_context,
@@ -259,14 +259,14 @@ static int resize_with_extra(struct shim_cq *c, int cqe)
 
 /**
  * shim_resize_cq - ibv_resize_cq()
- * @cq: see there
- * @cqe: see there
+ * @cq: the CQ
+ * @cqe: entries that the program asks for
  *
  * The entries for chunks come on top, as far as the device goes. Near its limit the program
  * gets what it asks for all the same: its flows keep posting, so that all but SHIM_SPARE
  * entries are safe to be filled, and no other flow finds room.
  *
- * Return: see there.
+ * Return: 0 or an error.
  */
 int shim_resize_cq(struct ibv_cq *cq, int cqe)
 {
@@ -292,9 +292,9 @@ int shim_resize_cq(struct ibv_cq *cq, int cqe)
 
 /**
  * shim_destroy_cq - ibv_destroy_cq()
- * @cq: see there
+ * @cq: the CQ
  *
- * Return: see there.
+ * Return: 0 or an error.
  */
 int shim_destroy_cq(struct ibv_cq *cq)
 {

@@ -17,20 +17,23 @@ struct shim_ctx;
 struct shim_qp;
 
 enum {
-	/* Entries of a CQ for completions that nobody sees, at least. */
+	/*
+	 * Entries that a CQ must have on top of those that the program asked for. With less, a
+	 * new queue pair is not governed: the pieces of its messages would have no room.
+	 */
 	SHIM_SPARE = 8,
 };
 
 /**
  * struct shim_soft - a completion that waits for the program
- * @wc: as the program will see it
- * @flow: the flow that it makes room in, if any
+ * @wc: the completion, as the program will see it
+ * @flow: the flow whose work request has completed; NULL if none of ours has
  * @seq: number of the program's work request
- * @ts: what only extended CQs tell
- * @wallclock: likewise
- * @tm: likewise
- * @flow_tag: likewise
- * @cvlan: likewise
+ * @ts: ibv_wc_read_completion_ts(), only from an extended CQ
+ * @wallclock: ibv_wc_read_completion_wallclock_ns(), only from an extended CQ
+ * @tm: ibv_wc_read_tm_info(), only from an extended CQ
+ * @flow_tag: ibv_wc_read_flow_tag(), only from an extended CQ
+ * @cvlan: ibv_wc_read_cvlan(), only from an extended CQ
  */
 struct shim_soft {
 	struct ibv_wc wc;
@@ -43,39 +46,46 @@ struct shim_soft {
 	uint16_t cvlan;
 };
 
-/* No thread: more than one, or nobody knows */
+/* In place of a thread: more than one, or an unknown one. No thread has this value. */
 #define SHIM_SEVERAL ((pthread_t)1)
 
 /**
  * struct shim_cq - what is known of a CQ
  * @zombies: slots of queue pairs that are gone
- * @ctx: its context
+ * @ctx: context of the CQ
  * @cq: the CQ
- * @real: the provider's functions, if it is an extended one
- * @ex: it is an extended one
+ * @real: functions of the provider, if the CQ is an extended one
+ * @ex: the CQ is an extended one
  * @asked: entries that the program asked for; under shim_size_lock
- * @reserved: entries that its flows would like for chunks; likewise
- * @spare: entries that they have, all together; read without the lock
- * @used: what is taken of these, also by what is gone and may be in the CQ
- * @flows: flows that complete here
- * @tagged: of those, the ones that may have posted with a tag
+ * @reserved: entries that the flows would like for the pieces of messages; under
+ *	shim_size_lock
+ * @spare: entries that all flows together have for the pieces; changes under shim_size_lock,
+ *	read without it
+ * @used: what of @spare is taken, also by queue pairs that are gone
+ * @flows: number of flows that complete here
+ * @tagged: number of flows here whose state is tagged, see shim_state_is_tagged()
  * @active: completions may have to be translated; read without the lock
- * @armed: the program has armed it, and has not polled since, all that while @active
- * @owes: it did so with something in @soft, and nothing has raised an event since
- * @solicited: it armed it last for solicited ones only; without the lock
- * @shown: the thread that got a completion since an event was told last, 0 if none did,
- *	or %SHIM_SEVERAL
+ * @armed: the program has armed the CQ and has not polled since, and the CQ was active all the
+ *	time
+ * @owes: the program has armed the CQ with a completion in @soft, and nothing has raised an
+ *	event since
+ * @solicited: the program has armed the CQ last for solicited completions only; read and
+ *	written without the lock
+ * @shown: the thread that got a completion since the program was told of an event, 0 if none
+ *	did, or %SHIM_SEVERAL
  * @unseen: how often the helper has looked since the program polled
- * @round: of the helper that looked last
- * @soft: ring of completions that wait, once there was a flow or the program has resized
- *	the CQ; changes under shim_size_lock, too
- * @soft_num: size of the ring; likewise
- * @soft_head: next one for the program
- * @soft_tail: next free one
+ * @round: number of the helper's last round that looked here, as shim_member.round
+ * @soft: ring of completions that wait; NULL until there is a flow or the program resizes the
+ *	CQ; changes under shim_size_lock and the lock of the member
+ * @soft_num: entries of @soft; changes under shim_size_lock and the lock of the member
+ * @soft_head: position in @soft of the next completion for the program
+ * @soft_tail: position in @soft of the next free entry
  * @session: held from start_poll to end_poll
- * @resize: held while the provider resizes it; under shim_size_lock it is only tried
- * @snap: the completion shown is @cur, not the provider's; under @session
- * @cur: the completion shown; under @session
+ * @resize: held while the provider resizes the CQ; who has shim_size_lock only tries it
+ * @snap: the program is shown @cur, not the completion of the provider; under @session
+ * @cur: the completion that the program is shown; under @session
+ *
+ * Without another word a member is under shim_member.lock, or never changes.
  */
 struct shim_cq {
 	struct shim_zombies zombies;

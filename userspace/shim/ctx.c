@@ -123,9 +123,9 @@ restore_errno:
 
 /**
  * shim_open_device - ibv_open_device()
- * @device: see there
+ * @device: the device
  *
- * Return: see there.
+ * Return: the context, or NULL and errno.
  */
 struct ibv_context *shim_open_device(struct ibv_device *device)
 {
@@ -134,9 +134,9 @@ struct ibv_context *shim_open_device(struct ibv_device *device)
 
 /**
  * shim_import_device - ibv_import_device()
- * @cmd_fd: see there
+ * @cmd_fd: the file of a context
  *
- * Return: see there.
+ * Return: the context, or NULL and errno.
  */
 struct ibv_context *shim_import_device(int cmd_fd)
 {
@@ -173,9 +173,9 @@ static void forget_objects(struct shim_ctx *ctx)
 
 /**
  * shim_close_device - ibv_close_device()
- * @context: see there
+ * @context: the context
  *
- * Return: see there.
+ * Return: 0, or -1 and errno.
  */
 int shim_close_device(struct ibv_context *context)
 {

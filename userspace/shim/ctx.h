@@ -15,16 +15,16 @@ struct shim_member;
 
 /**
  * struct shim_ctx - an open device of the program
- * @m: this process on it
- * @context: the program's context
- * @plain: nothing of it is governed
- * @ops: the provider's functions
- * @create_qp_ex: of struct verbs_context
- * @create_cq_ex: of struct verbs_context
- * @alloc_parent_domain: of struct verbs_context
- * @max_qp_wr: limit of the device
- * @max_cqe: limit of the device
- * @tagged: the sum of shim_cq.tagged; read without the lock
+ * @m: this process on the device
+ * @context: context of the program
+ * @plain: no queue pair of the context is governed
+ * @ops: functions of the provider
+ * @create_qp_ex: the provider's verbs_context.create_qp_ex
+ * @create_cq_ex: the provider's verbs_context.create_cq_ex
+ * @alloc_parent_domain: the provider's verbs_context.alloc_parent_domain
+ * @max_qp_wr: most work requests of a send queue of the device
+ * @max_cqe: most entries of a CQ of the device
+ * @tagged: the sum of shim_cq.tagged; changes under shim_member.lock, read without it
  */
 struct shim_ctx {
 	struct shim_member *m;

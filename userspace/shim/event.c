@@ -54,13 +54,13 @@ static int arm_in_session(struct shim_cq *c, int solicited_only)
 /**
  * shim_comp_arm - what the program's req_notify_cq does
  * @c: the CQ
- * @solicited_only: see there
+ * @solicited_only: arm it for solicited completions only
  *
  * While nothing has to be translated, a lock would cost more than all else that the
  * shim does with a small message. The reaper then takes a CQ for one that is not armed,
  * and leaves it alone, until the program has polled.
  *
- * Return: see there.
+ * Return: 0 or an error.
  */
 static int shim_comp_arm(struct shim_cq *c, int solicited_only)
 {
@@ -191,15 +191,15 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
 
 /**
  * shim_get_cq_event - ibv_get_cq_event()
- * @channel: see there
- * @cq: see there
- * @cq_context: see there
+ * @channel: the channel
+ * @cq: filled in with the CQ that has an event
+ * @cq_context: filled in with what the program gave shim_create_cq()
  *
  * Completions of chunks raise events, too. A call that sleeps here sleeps on. One that
  * finds an event may come from a program that was woken up elsewhere, as in poll(), and
  * may not be held here: it finds an empty CQ, as programs have to expect.
  *
- * Return: see there.
+ * Return: 0, or -1 and errno.
  */
 int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 		      void **cq_context)

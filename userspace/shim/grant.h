@@ -16,9 +16,9 @@
 
 /**
  * struct shim_budget - what may still be posted in one direction
- * @grant: grants that were taken over; one without bytes is free
- * @next: the one that is spent first
- * @taken: number of the last grant taken over
+ * @grant: grants that were taken over; one with 0 bytes is free
+ * @next: index in @grant of the one that is spent first
+ * @taken: number of the last grant that was taken over
  */
 struct shim_budget {
 	struct riso_grant grant[2];
@@ -28,8 +28,8 @@ struct shim_budget {
 
 /**
  * struct shim_slice - debt in the present slice
- * @start: when the slice began
- * @debt: cost bytes posted in it without a grant
+ * @start: when the slice began, in nanoseconds of CLOCK_MONOTONIC
+ * @debt: cost bytes that were posted in the slice without a grant
  */
 struct shim_slice {
 	__u64 start;
@@ -49,6 +49,7 @@ struct shim_slice {
 static inline __u32 shim_grant_read(const struct riso_kdir *kdir, __u32 taken,
 				    struct riso_grant *g)
 {
+	/* Pairs with the release of riso_kdir.seq in riso_grant_give(). */
 	__u32 seq = __atomic_load_n(&kdir->seq, __ATOMIC_ACQUIRE);
 	const struct riso_grant *from;
 	__u32 n;
@@ -60,9 +61,11 @@ static inline __u32 shim_grant_read(const struct riso_kdir *kdir, __u32 taken,
 		if (!n)
 			n = 1;
 		from = &kdir->grant[n % 2];
+		/* Pairs with the release of riso_grant.seq in riso_grant_give(). */
 		g->seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
 		g->not_after = __atomic_load_n(&from->not_after, __ATOMIC_RELAXED);
 		g->bytes = __atomic_load_n(&from->bytes, __ATOMIC_RELAXED);
+		/* Pairs with smp_wmb() in riso_grant_give(). */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (g->seq == n &&
 		    __atomic_load_n(&from->seq, __ATOMIC_RELAXED) == n)
@@ -73,9 +76,9 @@ static inline __u32 shim_grant_read(const struct riso_kdir *kdir, __u32 taken,
 }
 
 /**
- * shim_budget_expire - drop what is void
+ * shim_budget_expire - drop grants that are void
  * @b: the budget
- * @now: time
+ * @now: nanoseconds of CLOCK_MONOTONIC
  */
 static inline void shim_budget_expire(struct shim_budget *b, __u64 now)
 {
@@ -87,7 +90,7 @@ static inline void shim_budget_expire(struct shim_budget *b, __u64 now)
 }
 
 /**
- * shim_budget_full - is there no room for another grant?
+ * shim_budget_full - tell whether a budget has no room for another grant
  * @b: the budget
  *
  * Return: true if both have bytes left.
@@ -101,7 +104,7 @@ static inline bool shim_budget_full(const struct shim_budget *b)
  * shim_budget_add - take a grant over
  * @b: a budget with room
  * @g: the grant
- * @n: its number
+ * @n: number of the grant
  */
 static inline void shim_budget_add(struct shim_budget *b,
 				   const struct riso_grant *g, __u32 n)
@@ -114,7 +117,7 @@ static inline void shim_budget_add(struct shim_budget *b,
 }
 
 /**
- * shim_budget_left - what may be posted
+ * shim_budget_left - sum up what may be posted
  * @b: a budget without void grants
  *
  * Return: cost bytes.
@@ -129,7 +132,7 @@ static inline __u64 shim_budget_left(const struct shim_budget *b)
 /**
  * shim_budget_spend - pay, from the older grant first
  * @b: a budget with that much left
- * @bytes: how much
+ * @bytes: cost bytes
  */
 static inline void shim_budget_spend(struct shim_budget *b, __u64 bytes)
 {
@@ -143,14 +146,14 @@ static inline void shim_budget_spend(struct shim_budget *b, __u64 bytes)
 }
 
 /**
- * shim_slice_debt - may this go out without a grant?
- * @s: the slice, which is charged if it may
- * @now: time
- * @slice_ns: length of a slice
- * @sparse: debt allowed in each
- * @cost: of what would go out
+ * shim_slice_debt - charge a slice, if it may have more debt
+ * @s: the slice
+ * @now: nanoseconds of CLOCK_MONOTONIC
+ * @slice_ns: length of a slice in nanoseconds
+ * @sparse: cost bytes of debt that each slice may have
+ * @cost: cost bytes of what would go out without a grant
  *
- * Return: true if so.
+ * Return: true if the slice was charged.
  */
 static inline bool shim_slice_debt(struct shim_slice *s, __u64 now,
 				   __u32 slice_ns, __u64 sparse, __u64 cost)
@@ -166,13 +169,13 @@ static inline bool shim_slice_debt(struct shim_slice *s, __u64 now,
 }
 
 /**
- * shim_cost - what a chunk, or a message that goes out whole, costs
- * @payload: its bytes
- * @mtu: path MTU
+ * shim_cost - compute what a chunk, or a message that goes out whole, costs
+ * @payload: bytes of the chunk or message
+ * @mtu: path MTU in bytes
  * @header: riso_kpage.header
  * @op_bytes: riso_kpage.op_bytes
  *
- * As riso_piece_wire(), so that who posts makes no difference.
+ * The kernel computes the same for what its own users post.
  *
  * Return: cost bytes.
  */

@@ -41,7 +41,7 @@ static void put(struct shim_map_table *t, uintptr_t key, void *value)
 	if (!t->entry[i].key)
 		t->used++;
 	__atomic_store_n(&t->entry[i].value, value, __ATOMIC_RELAXED);
-	/* Pairs with the load of shim_map_find(). */
+	/* Pairs with the acquire of the key in shim_map_find(). */
 	__atomic_store_n(&t->entry[i].key, key, __ATOMIC_RELEASE);
 }
 
@@ -61,7 +61,7 @@ static bool make_room(struct shim_map *map)
 		if (old->entry[i].key > SHIM_MAP_REMOVED)
 			put(t, old->entry[i].key, old->entry[i].value);
 	t->old = old;
-	/* Pairs with the load of shim_map_find(). */
+	/* Pairs with the acquire of the table in shim_map_find(). */
 	__atomic_store_n(&map->table, t, __ATOMIC_RELEASE);
 	return true;
 }

@@ -15,7 +15,7 @@ enum { SHIM_MAP_REMOVED = 1 };
 /**
  * struct shim_map_entry - a key and its value
  * @key: the address, 0 for never used, or SHIM_MAP_REMOVED
- * @value: what belongs to it
+ * @value: what belongs to @key
  */
 struct shim_map_entry {
 	uintptr_t key;
@@ -25,9 +25,9 @@ struct shim_map_entry {
 /**
  * struct shim_map_table - the entries of a map
  * @old: the table in use before, which somebody may still be reading
- * @shift: of the hash, to the index of an entry
+ * @shift: bits by which a hash of 64 bits is shifted right, to be the index of an entry
  * @mask: number of entries less one
- * @used: entries that are not free, the removed ones included
+ * @used: number of entries that are not free; removed ones are not free
  * @entry: the entries
  */
 struct shim_map_table {
@@ -40,8 +40,8 @@ struct shim_map_table {
 
 /**
  * struct shim_map - a map
- * @lock: serialises those who change it
- * @table: its entries, NULL for none yet
+ * @lock: serialises those who change the map
+ * @table: entries of the map, NULL as long as there were none; read without @lock
  */
 struct shim_map {
 	pthread_mutex_t lock;
@@ -62,7 +62,7 @@ static inline size_t shim_map_hash(const struct shim_map_table *t, uintptr_t key
  *
  * Without a lock; others may add and remove other addresses meanwhile.
  *
- * Return: its value or NULL.
+ * Return: the value or NULL.
  */
 static inline void *shim_map_find(const struct shim_map *map, const void *key)
 {
@@ -70,12 +70,14 @@ static inline void *shim_map_find(const struct shim_map *map, const void *key)
 	uintptr_t k;
 	size_t i;
 
+	/* Pairs with the release in make_room(). */
 	t = __atomic_load_n(&map->table, __ATOMIC_ACQUIRE);
 	if (!t)
 		return NULL;
 	for (i = shim_map_hash(t, (uintptr_t)key);; i = (i + 1) & t->mask) {
+		/* Pairs with the release in put(). */
 		k = __atomic_load_n(&t->entry[i].key, __ATOMIC_ACQUIRE);
-		/* First, as 0 may be looked up: a free one has the value of who went. */
+		/* First, as 0 may be looked up: a free entry has the value of a removed one. */
 		if (!k)
 			return NULL;
 		if (k == (uintptr_t)key)

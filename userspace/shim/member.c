@@ -136,7 +136,10 @@ void shim_member_publish(struct shim_member *m)
 		uint64_t held = book->held - book->stuck;
 		uint64_t want = held > left ? held - left : 0;
 
-		/* What is done or owed was posted before. */
+		/*
+		 * What is done or owed was posted before. The releases pair with the acquires
+		 * in riso_grant_read() and riso_grant_forget().
+		 */
 		__atomic_store_n(&u->posted, book->posted, __ATOMIC_RELAXED);
 		__atomic_store_n(&u->debt, book->debt, __ATOMIC_RELEASE);
 		__atomic_store_n(&u->done, book->done, __ATOMIC_RELEASE);
@@ -228,7 +231,7 @@ static int map_pages(struct shim_member *m)
 	shim_lock(&m->lock);
 	m->upage = u;
 	m->attached = true;
-	/* Pairs with the load of shim_member_kpage(). */
+	/* Pairs with the acquire in shim_member_kpage(). */
 	__atomic_store_n(&m->kpage, k, __ATOMIC_RELEASE);
 	shim_unlock(&m->lock);
 	return 0;

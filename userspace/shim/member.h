@@ -18,12 +18,12 @@ TAILQ_HEAD(shim_qp_list, shim_qp);
 
 /**
  * struct shim_book - what a member has done in one direction
- * @posted: as riso_udir.posted
- * @done: as riso_udir.done
- * @debt: as riso_udir.debt
+ * @posted: cost bytes posted so far, for riso_udir.posted
+ * @done: cost bytes known to be complete, for riso_udir.done
+ * @debt: cost bytes posted without a grant, for riso_udir.debt
  * @held: cost bytes that are held and not paid for
- * @stuck: those of them whose flow waits for room, and could not use a grant
- * @budget: grants
+ * @stuck: cost bytes of @held whose flow waits for room, and could not use a grant
+ * @budget: grants that are not spent
  */
 struct shim_book {
 	uint64_t posted;
@@ -36,36 +36,40 @@ struct shim_book {
 
 /**
  * struct shim_member - this process on one device
- * @list: in the list of members, under the lock of that
- * @lock: protects what follows unless it says otherwise
- * @refs: contexts; likewise
- * @wake: wakes the helper; likewise
- * @started: there is a helper; likewise
- * @failed: there could be none, nothing has to wait; read without the lock
- * @dev: the device's file, as uverbs0, which stays while the device may be renamed; empty in
- *	a child
- * @name: of the device when it was opened first
+ * @list: entry of shim_members.list, under shim_members.lock
+ * @lock: protects the member, its flows, their records and slots, and their CQs
+ * @refs: number of contexts; under shim_members.lock
+ * @wake: wakes the helper; used with shim_members.lock
+ * @started: the helper runs; under shim_members.lock
+ * @failed: no helper could be started, so nothing has to wait; changes under
+ *	shim_members.lock, read without it
+ * @dev: name of the device's file, such as uverbs0, which stays when the device is renamed;
+ *	empty in a child
+ * @name: name that the device had when the program opened it first
  * @fd: the open file, -1 if there is none; under shim_class_lock
- * @attached: the process takes part; changes under shim_class_lock, too
- * @refused: a flow is not governed, and may be later; without the lock
- * @gone: nothing has to wait any more; read without the lock
- * @spin_ns: how long the helper looks at the page before it sleeps
- * @kpage: the kernel's page, or an empty one; read without the lock
+ * @attached: the process takes part in the device; changes under shim_class_lock and @lock
+ * @refused: a flow is not governed, and may be later; read and written without a lock
+ * @gone: the device is gone, so nothing has to wait any more; read and written without a lock
+ * @spin_ns: nanoseconds for which the helper looks at the kernel's page before it sleeps
+ * @kpage: the kernel's page, or an empty one; read without @lock
  * @upage: the page for the kernel, or an empty one
- * @book: by direction
+ * @book: what was held, posted and owed, by direction
  * @slice: debt of sparse work requests
- * @held: records held; read without the lock
- * @hidden: posted, with a completion that the program did not ask for; likewise
- * @busy: flows with something held, the next in turn first
- * @num_busy: how many
- * @waiting: something was held when it was unlocked last
- * @classes: riso_kpage.classes when flows that hold something were asked for last; read
- *	without the lock
- * @retired: something has completed since it was last seen what may be posted
+ * @held: number of records held; read without @lock
+ * @hidden: number of pieces that are out with a completion that the program did not ask for;
+ *	read without @lock
+ * @busy: flows that hold something, the next in turn first
+ * @num_busy: number of flows in @busy
+ * @waiting: something was held when the member was unlocked last
+ * @classes: riso_kpage.classes when the kernel was asked last for the classes of flows that
+ *	hold something; read without @lock
+ * @retired: something has completed since shim_queue_drive() ran last
  * @asked: the kernel knows that grants are wanted, by direction
- * @seq: riso_kdir.seq as seen last
+ * @seq: riso_kdir.seq as seen last, by direction
  * @mode: riso_kpage.mode as seen last
- * @round: of the helper
+ * @round: number of the helper's present round, which counts from 0
+ *
+ * Without another word a member of the structure is under @lock, or never changes.
  */
 struct shim_member {
 	TAILQ_ENTRY(shim_member) list;
@@ -100,9 +104,9 @@ struct shim_member {
 
 /**
  * struct shim_members - the members
- * @list: all of them
- * @lock: protects @list and the rest, see struct shim_member
- * @handlers: fork() calls the handlers of fork.c
+ * @list: all members
+ * @lock: protects @list, @handlers, @told, and what struct shim_member says is under it
+ * @handlers: the handlers of fork.c are registered
  * @told: stderr has a line about the file that cannot be opened
  */
 struct shim_members {
@@ -130,8 +134,10 @@ struct shim_member *shim_member_get(struct ibv_device *device);
 void shim_member_put(struct shim_member *m);
 
 /**
- * shim_member_kpage - the kernel's page, for who has not locked the member
+ * shim_member_kpage - get the kernel's page without the lock of the member
  * @m: the member
+ *
+ * Pairs with the release in map_pages().
  *
  * Return: the page.
  */
@@ -142,7 +148,7 @@ shim_member_kpage(const struct shim_member *m)
 }
 
 /**
- * shim_member_stale - may the class of a flow that holds something have changed?
+ * shim_member_stale - tell whether the class of a flow that holds something may have changed
  * @m: the member
  *
  * Return: true if so.

@@ -13,12 +13,12 @@ struct shim_rec;
 
 /**
  * struct shim_piece - the work request that goes out next
- * @rec: its record
- * @chunk: size that messages are cut to
- * @len: bytes
- * @cost: cost bytes
- * @last: the message ends with it
- * @cut: it is not the whole message
+ * @rec: record of the message
+ * @chunk: bytes of each piece of the message but the last, 0 if it is not cut
+ * @len: bytes of the piece
+ * @cost: cost bytes of the piece
+ * @last: the message ends with the piece
+ * @cut: the piece is not the whole message
  */
 struct shim_piece {
 	struct shim_rec *rec;
@@ -29,6 +29,13 @@ struct shim_piece {
 	bool cut;
 };
 
+/**
+ * enum pay - how a piece is paid for
+ * @PAY_NOT: it is not, and has to wait
+ * @PAY_GRANT: with what is left of the grants
+ * @PAY_DEBT: it goes out without a grant, and the kernel is told so
+ * @PAY_NOTHING: nothing is charged, as nobody is paced
+ */
 enum pay {
 	PAY_NOT,
 	PAY_GRANT,

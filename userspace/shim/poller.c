@@ -27,7 +27,7 @@
 #include "shim.h"
 
 enum {
-	/* How long a poll may take: it is looked at this often, in microseconds. */
+	/* Microseconds between two looks at a poll that goes on. */
 	LOOK_US = 20,
 	/* No processor keeps a store from the others for so many microseconds. */
 	STORE_US = 10000,
@@ -50,9 +50,9 @@ static struct {
 
 /**
  * shim_membarrier - membarrier()
- * @cmd: see there
+ * @cmd: MEMBARRIER_CMD_*
  *
- * Return: see there.
+ * Return: 0, or -1 and errno.
  */
 int shim_membarrier(int cmd)
 {
@@ -134,6 +134,7 @@ void shim_pollers_wait(void)
 		__atomic_store_n(&shim_polls, SHIM_POLLS_ENDED, __ATOMIC_RELAXED);
 	}
 	LIST_FOREACH(p, &pollers.list, list) {
+		/* Pairs with the releases in shim_poll_end() and forget_poller(). */
 		turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);
 		while (turn % 2 && __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn)
 			usleep(LOOK_US);

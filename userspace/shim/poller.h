@@ -11,9 +11,9 @@
 
 /**
  * struct shim_poller - a thread that polls without a lock
- * @list: in the list of all
- * @known: it is in the list; of the thread itself
- * @turn: odd while it polls so
+ * @list: entry of the list of all such threads, under pollers.lock
+ * @known: the thread is in the list; only the thread itself reads this
+ * @turn: odd while the thread polls without a lock; read by shim_pollers_wait()
  */
 struct shim_poller {
 	LIST_ENTRY(shim_poller) list;
@@ -23,11 +23,12 @@ struct shim_poller {
 
 extern __thread struct shim_poller shim_poller
 	__attribute__((tls_model("initial-exec")));
+
 /**
- * enum shim_polls - may a poll without a lock begin?
- * @SHIM_POLLS_FREE: it may
- * @SHIM_POLLS_END: not any more
- * @SHIM_POLLS_ENDED: and all threads know
+ * enum shim_polls - whether polls without a lock may begin
+ * @SHIM_POLLS_FREE: they may begin
+ * @SHIM_POLLS_END: none begins any more, except in threads that do not know yet
+ * @SHIM_POLLS_ENDED: none begins any more, and all threads know
  */
 enum shim_polls {
 	SHIM_POLLS_FREE,
@@ -45,9 +46,11 @@ void shim_pollers_unlock(void);
 void shim_pollers_forked(void);
 
 /**
- * shim_poll_begin - begin to poll without a lock, if the CQ is not active after that
+ * shim_poll_begin - announce that the present thread polls without a lock
  *
- * Return: false if this thread cannot.
+ * The thread may do so if it finds the CQ not active after this call.
+ *
+ * Return: false if the thread has to take the lock.
  */
 static inline bool shim_poll_begin(void)
 {
@@ -69,7 +72,7 @@ static inline void shim_poll_end(void)
 {
 	struct shim_poller *p = &shim_poller;
 
-	/* Pairs with the load of shim_pollers_wait(). */
+	/* Pairs with the acquire in shim_pollers_wait(). */
 	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELEASE);
 }
 

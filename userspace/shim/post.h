@@ -16,27 +16,30 @@ struct shim_member;
 struct shim_qp;
 
 enum {
-	/* Work requests given to the provider at once. */
+	/*
+	 * Work requests that one call of the provider's post_send takes. They are on the stack,
+	 * each with a struct mark.
+	 */
 	SHIM_BATCH = 8,
 };
 
 /**
  * struct shim_sq - how far a flow has come; copied to undo what was not posted
- * @head: the record to go next
- * @cur: how much of it has gone
- * @paid: what was paid for its next piece already
- * @slot: the slot to be taken next
- * @parts: of the message at @head, the pieces that are out; the youngest of all
+ * @head: position of the record that goes next
+ * @cur: how much of the message at @head has been posted
+ * @paid: cost bytes that were paid for the next piece of the message at @head
+ * @slot: number of the slot that is taken next
+ * @parts: number of pieces of the message at @head that are out; no younger ones are out
  * @direct: work requests went straight to the provider, and no completion was asked for since
- * @signaled: posted with a completion
- * @hidden: of those, the ones that the program did not ask for
- * @chunks: pieces of messages that were cut
- * @fetches: READs and atomics
- * @silent: posted since the last one with a completion
- * @quiet: cost bytes of these
- * @cost: cost bytes
+ * @signaled: number of work requests that are out with a completion
+ * @hidden: number of those in @signaled whose completion the program did not ask for
+ * @chunks: number of pieces of cut messages that are out
+ * @fetches: number of READs and atomics that are out
+ * @silent: number of work requests that were posted since the last one with a completion
+ * @quiet: cost bytes of the work requests in @silent
+ * @cost: cost bytes of all that is out
  *
- * From @signaled on: of what is posted and not known to be complete.
+ * What is out was posted, and is not known to be complete.
  */
 struct shim_sq {
 	uint64_t head;

@@ -55,11 +55,13 @@ static void fill_real(void)
 	REAL(destroy_cq, "1.1");
 	REAL(get_cq_event, "1.1");
 	REAL(ack_cq_events, "1.1");
+	/* Pairs with the acquire in init(). */
 	__atomic_store_n(&filled, true, __ATOMIC_RELEASE);
 }
 
 static void init(void)
 {
+	/* Pairs with the release in fill_real(). */
 	if (!__atomic_load_n(&filled, __ATOMIC_ACQUIRE))
 		pthread_once(&once, fill_real);
 }

@@ -212,10 +212,10 @@ static struct ibv_qp *create_plain(void *arg, struct ibv_qp_init_attr *attr)
 
 /**
  * shim_create_qp - ibv_create_qp()
- * @pd: see there
- * @attr: see there
+ * @pd: protection domain of the queue pair
+ * @attr: what the program asks for, and what it gets
  *
- * Return: see there.
+ * Return: the queue pair, or NULL and errno.
  */
 struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
@@ -310,9 +310,9 @@ static void purge(struct ibv_cq *cq, uint32_t qp_num, struct shim_qp *f)
 
 /**
  * shim_destroy_qp - ibv_destroy_qp()
- * @qp: see there
+ * @qp: the queue pair
  *
- * Return: see there.
+ * Return: 0 or an error.
  */
 int shim_destroy_qp(struct ibv_qp *qp)
 {
@@ -372,6 +372,7 @@ static int shim_reset_qp(struct shim_qp *f, struct ibv_qp_attr *attr, int mask)
 		memset(&f->sq, 0, sizeof(f->sq));
 		f->tail = 0;
 		f->flush = false;
+		/* Pairs with the acquire in shim_queue_stage(). */
 		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
 		shim_comp_update(f->cq);
 	}
@@ -397,11 +398,11 @@ static int modify_alone(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 /**
  * shim_modify_qp - ibv_modify_qp()
- * @qp: see there
- * @attr: see there
- * @mask: see there
+ * @qp: the queue pair
+ * @attr: the new attributes
+ * @mask: which of them are to be set
  *
- * Return: see there.
+ * Return: 0 or an error.
  */
 int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
@@ -434,12 +435,12 @@ int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 /**
  * shim_query_qp - ibv_query_qp()
- * @qp: see there
- * @attr: see there
- * @mask: see there
- * @init_attr: see there
+ * @qp: the queue pair
+ * @attr: filled in with the attributes
+ * @mask: which of them are asked for
+ * @init_attr: filled in with what the queue pair was created with
  *
- * Return: see there.
+ * Return: 0 or an error.
  */
 int shim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		  struct ibv_qp_init_attr *init_attr)

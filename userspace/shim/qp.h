@@ -21,43 +21,48 @@
 struct shim_ctx;
 
 /**
- * struct shim_qp - the traffic of a queue pair
- * @busy: in &shim_member.busy while something is held
- * @ctx: its context
- * @cq: its send CQ
+ * struct shim_qp - a flow: the traffic of a queue pair that the shim governs
+ * @busy: entry of &shim_member.busy while something is held
+ * @ctx: context of the queue pair
+ * @cq: CQ of the send queue
  * @qp: the queue pair
- * @real: the provider's functions for ibv_wr_*, if it has them
- * @ex: it has them
- * @state: which way the work requests of the program take; read without the lock
- * @sig_all: the program wants a completion of everything
- * @alone: the kernel does not govern the queue pair
- * @class_wish: what the program asks for, whether it is allowed or not, or
+ * @real: functions of the provider for ibv_wr_*, if @ex
+ * @ex: the queue pair has ibv_wr_* functions
+ * @state: which way the work requests of the program take; changes only in shim_qp_step(),
+ *	read without the lock
+ * @sig_all: the program wants a completion of each work request
+ * @alone: the kernel does not govern the queue pair; changes under shim_class_lock and
+ *	shim_member.lock
+ * @class_wish: the class that the program asks for, whether it is allowed or not, or
  *	RISO_CLASS_BY_RULE; under shim_class_lock
  * @class_id: the class in force
- * @classes: riso_kpage.classes when it was asked for; read without the lock
- * @stopped: nothing may be posted, the queue pair is being reset
- * @flush: the queue pair is in error, everything held goes out
- * @urge: likewise, as what cannot wait comes next
- * @depth: work requests that the program may have
- * @max_sge: elements of each
- * @max_inline: inline bytes of each
- * @mtu: path MTU
- * @max_rd_atomic: of the queue pair
- * @accepted: work requests of the program so far
- * @finished: of those, the ones whose completion it has seen
- * @fresh: number of the first one that can still be refused to its caller
- * @fresh_last: number of the last one that can
- * @full: what goes next waits for room, not for a grant
- * @cost: its part of shim_book.held, by direction
- * @refused: error of the provider for the record at the head
- * @progress_ns: when something was posted or paid for last
- * @sq: how far it has come
- * @tail: behind the last record
- * @stride: size of a record
- * @recs: ring of records
+ * @classes: riso_kpage.classes when the kernel was asked for the class; read without the lock
+ * @stopped: nothing may be posted, as the queue pair is being reset or destroyed
+ * @flush: the queue pair is in error, so everything held goes out
+ * @urge: everything held goes out, as something comes next that cannot wait
+ * @depth: number of work requests that the program may have
+ * @max_sge: number of elements that a work request may have
+ * @max_inline: bytes of inline data that a work request may have
+ * @mtu: path MTU in bytes
+ * @max_rd_atomic: number of READs and atomics that the queue pair may have out
+ * @accepted: number of work requests that the program has posted
+ * @finished: number of work requests in @accepted whose completion the program has seen; read
+ *	without the lock
+ * @fresh: number of the first work request that can still be refused to its caller
+ * @fresh_last: number of the last work request that can still be refused to its caller
+ * @full: the piece that goes next waits for room, not for a grant
+ * @cost: cost bytes of this flow in shim_book.held, by direction
+ * @refused: error of the provider for the record at the head, 0 if there is none
+ * @progress_ns: when a piece was posted or paid for last, in nanoseconds of CLOCK_MONOTONIC
+ * @sq: how far the flow has come
+ * @tail: position behind the last record
+ * @stride: bytes of a record
+ * @recs: ring of @depth records
  * @sge: room for the elements of a batch
- * @slots: what is posted
- * @build: see there
+ * @slots: what the queue pair has posted
+ * @build: work requests that ibv_wr_* functions are building
+ *
+ * Without another word a member is under shim_member.lock, or never changes.
  */
 struct shim_qp {
 	TAILQ_ENTRY(shim_qp) busy;
@@ -110,10 +115,10 @@ int shim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		  struct ibv_qp_init_attr *init_attr);
 
 /**
- * shim_qp_set_parts - change shim_sq.parts, and whether the message is open and bare
- * @f: the flow
- * @parts: how many
- * @silent: posted since the last one with a completion
+ * shim_qp_set_parts - set shim_sq.parts and shim_sq.silent, and count for the CQ what follows
+ * @f: the flow; its member is locked
+ * @parts: the new shim_sq.parts
+ * @silent: the new shim_sq.silent
  */
 static inline void shim_qp_set_parts(struct shim_qp *f, uint32_t parts,
 				     uint32_t silent)
@@ -157,7 +162,7 @@ static inline bool shim_qp_holds(const struct shim_qp *f)
  * shim_count_slots - count the slots that are in use
  * @f: the flow; its member is locked
  *
- * Return: how many.
+ * Return: number of slots.
  */
 static inline uint64_t shim_count_slots(const struct shim_qp *f)
 {

@@ -119,6 +119,7 @@ void shim_queue_rewind(struct shim_qp *f)
  */
 struct shim_rec *shim_queue_stage(struct shim_qp *f, uint32_t n)
 {
+	/* Pairs with the releases in seen(), shim_reset_qp() and shim_qp_step(). */
 	uint64_t finished = __atomic_load_n(&f->finished, __ATOMIC_ACQUIRE);
 
 	if (f->accepted + n - finished >= f->depth)

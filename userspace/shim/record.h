@@ -16,12 +16,12 @@
 /**
  * struct shim_rec - a copied work request
  * @wr: the work request, with wr_id and flags of the program
- * @seq: its number
- * @queued_ns: when the program posted it
- * @cost: cost bytes that are not posted yet
+ * @seq: number of the work request, counted by shim_qp.accepted
+ * @queued_ns: when the program posted the work request, in nanoseconds of CLOCK_MONOTONIC
+ * @cost: cost bytes of what is neither posted nor paid for yet
  * @len: bytes of the message
- * @refused: the provider does not take it, it is empty now
- * @sge: its elements; inline data follow the first
+ * @refused: the provider does not take the work request, which is empty now
+ * @sge: elements of the work request; inline data follow the first
  */
 struct shim_rec {
 	struct ibv_send_wr wr;
@@ -51,6 +51,12 @@ void shim_pop_head(struct shim_qp *f);
 void shim_truncate_queue(struct shim_qp *f, uint64_t pos);
 void shim_queue_drop(struct shim_qp *f);
 
+/**
+ * shim_queue_len - count the records that a flow holds
+ * @f: the flow; its member is locked
+ *
+ * Return: number of records.
+ */
 static inline uint64_t shim_queue_len(const struct shim_qp *f)
 {
 	return f->tail - f->sq.head;

@@ -34,9 +34,22 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /**
- * struct shim_real - what the shim stands in front of
- *
- * The functions of libibverbs, by their names.
+ * struct shim_real - the functions of libibverbs that the shim stands in front of
+ * @open_device: ibv_open_device()
+ * @import_device: ibv_import_device()
+ * @close_device: ibv_close_device()
+ * @get_device_name: ibv_get_device_name()
+ * @query_device: ibv_query_device()
+ * @create_qp: ibv_create_qp()
+ * @destroy_qp: ibv_destroy_qp()
+ * @modify_qp: ibv_modify_qp()
+ * @query_qp: ibv_query_qp()
+ * @qp_to_qp_ex: ibv_qp_to_qp_ex()
+ * @create_cq: ibv_create_cq()
+ * @resize_cq: ibv_resize_cq()
+ * @destroy_cq: ibv_destroy_cq()
+ * @get_cq_event: ibv_get_cq_event()
+ * @ack_cq_events: ibv_ack_cq_events()
  */
 struct shim_real {
 	struct ibv_context *(*open_device)(struct ibv_device *device);
@@ -66,7 +79,16 @@ struct shim_real {
 extern struct shim_real shim_real;
 
 /**
- * struct shim_sys - what is asked of the system
+ * struct shim_sys - the functions of the system that unit tests replace
+ * @open: open()
+ * @read: read()
+ * @ioctl: ioctl()
+ * @mmap: mmap()
+ * @munmap: munmap()
+ * @close: close()
+ * @now: CLOCK_MONOTONIC in nanoseconds
+ * @create_thread: pthread_create()
+ * @membarrier: membarrier() without flags
  */
 struct shim_sys {
 	int (*open)(const char *path, int flags, ...);

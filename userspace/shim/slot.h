@@ -15,28 +15,31 @@ struct shim_cq;
 struct shim_qp;
 
 enum {
-	/* Chunks of a flow that may be out, and completions that nobody sees. */
+	/*
+	 * Pieces of cut messages of a flow that may be out, and completions of a flow that the
+	 * program does not see. The send queue and the CQ are made larger by as many entries.
+	 */
 	SHIM_SLOTS = 32,
 };
 
 enum {
 	SHIM_SLOT_POSTED = 1,	/* not completed yet */
-	SHIM_SLOT_SIGNALED = 2,	/* the provider was asked for a completion */
-	SHIM_SLOT_ASKED = 4,	/* the program asked for one */
+	SHIM_SLOT_SIGNALED = 2,	/* the shim asked the provider for a completion */
+	SHIM_SLOT_ASKED = 4,	/* the program asked for a completion */
 	SHIM_SLOT_LAST = 8,	/* last piece of its message */
 	SHIM_SLOT_CHUNK = 16,	/* piece of a message that was cut */
-	SHIM_SLOT_FETCH = 32,	/* takes one of max_rd_atomic */
+	SHIM_SLOT_FETCH = 32,	/* takes one of the queue pair's max_rd_atomic */
 	SHIM_SLOT_EXTRA = 64,	/* takes a spare entry of the CQ, struct shim_used */
 };
 
 /**
  * struct shim_slot - a posted work request; its address is the wr_id
- * @wr_id: the program's own
+ * @wr_id: wr_id of the program
  * @seq: number of the program's work request
- * @cost: cost bytes
+ * @cost: cost bytes of the posted work request
  * @total: bytes of the whole message
  * @flags: SHIM_SLOT_*
- * @dir: direction
+ * @dir: direction of the data, enum riso_user_dir
  */
 struct shim_slot {
 	uint64_t wr_id;
@@ -49,10 +52,10 @@ struct shim_slot {
 
 /**
  * struct shim_used - what the flows of a CQ take of its spare entries
- * @hidden: pieces posted and not polled that have a completion which nobody sees
- * @extra: pieces with %SHIM_SLOT_EXTRA, posted and not known to be complete
- * @open: messages of which pieces are out, and others are still to be posted
- * @bare: open messages without a piece out that was asked a completion for
+ * @hidden: number of pieces that are out and have a completion which the program does not see
+ * @extra: number of pieces with %SHIM_SLOT_EXTRA that are out
+ * @open: number of messages of which pieces are out, and others are still to be posted
+ * @bare: number of open messages that have no piece with a completion out
  *
  * When a queue pair fails, each piece that is out takes an entry of the CQ. The program has
  * one entry for each of its work requests. The oldest piece of a message that is out has
@@ -73,14 +76,15 @@ struct shim_used {
 
 /**
  * struct shim_slots - what a queue pair has posted
- * @zombie: in &shim_cq.zombies when the queue pair is gone or was reset
- * @flow: whose; NULL then
- * @num: as many as the provider's send queue has entries
- * @tail: the oldest that has not completed; the youngest is &shim_sq.slot
- * @used: of a zombie, what may be in the CQ
- * @err_seq: the program's work request that failed last
- * @failed_seq: the one that the provider did not take, and all behind is flushed
- * @cut_off: completions were lost with the queue pair, and so are the later ones
+ * @zombie: entry of &shim_cq.zombies once the queue pair is gone or was reset
+ * @flow: the flow; NULL once the queue pair is gone or was reset
+ * @num: number of slots, which is that of entries of the provider's send queue
+ * @tail: number of the oldest slot that has not completed; &shim_sq.slot is behind the youngest
+ * @used: entries of the CQ that a zombie may still take
+ * @err_seq: number of the program's work request that failed last, UINT64_MAX if none did
+ * @failed_seq: number of the program's work request that the provider did not take, so that
+ *	all behind it is flushed; UINT64_MAX if there is none
+ * @cut_off: completions went with the queue pair, so the program gets no later ones either
  * @slot: the slots, on pages of their own, which are in the map of tags
  */
 struct shim_slots {
@@ -107,10 +111,10 @@ void shim_comp_bury(struct shim_cq *c);
 void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s);
 
 /**
- * shim_slot_hidden - does its completion say nothing to the program?
+ * shim_slot_hidden - tell whether a slot has a completion that the program does not see
  * @slot: the slot
  *
- * Return: true if there is one that the program did not ask for.
+ * Return: true if so.
  */
 static inline bool shim_slot_hidden(const struct shim_slot *slot)
 {

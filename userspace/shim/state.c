@@ -109,7 +109,10 @@ static __attribute__((noinline)) void take_step(struct shim_qp *f, enum shim_qp_
 		shim_debug("QP %u: event %d in state %d", f->qp->qp_num, event, from);
 		return;
 	}
-	/* What went straight was not counted: the provider knows how full it is. */
+	/*
+	 * What went straight was not counted: the provider knows how full it is. The release
+	 * pairs with the acquire in shim_queue_stage().
+	 */
 	if (shim_state_is_direct(from) && !shim_state_is_direct(to)) {
 		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
 		f->sq.direct = true;

@@ -14,11 +14,11 @@ struct shim_qp;
 
 /**
  * struct shim_build - work requests between ibv_wr_start() and ibv_wr_complete()
- * @lock: held in between
- * @direct: they go straight to the provider
- * @open: they do not, and are not complete; under the lock of the member
- * @num: how many, behind the records that are held
- * @err: the first that was wrong
+ * @lock: held from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort()
+ * @direct: the work requests go straight to the provider; under @lock
+ * @open: the work requests become records, and are not complete; under shim_member.lock
+ * @num: number of records that were staged behind those that are held; under @lock
+ * @err: error of the first work request that was wrong, 0 if all are right; under @lock
  */
 struct shim_build {
 	pthread_mutex_t lock;
