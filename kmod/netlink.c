@@ -882,6 +882,7 @@ int rdma_isolate_nl_rule_add_doit(struct sk_buff *skb, struct genl_info *info)
 	err = riso_rule_add(&spec, &id, info->extack);
 	if (err)
 		goto free_msg;
+	riso_dev_reclassify();
 
 	memcpy(nla_data(id_attr), &id, sizeof(id));
 	genlmsg_end(msg, hdr);
@@ -905,7 +906,12 @@ int rdma_isolate_nl_rule_del_doit(struct sk_buff *skb, struct genl_info *info)
 		GENL_SET_ERR_MSG(info, "the id of the rule is missing");
 		return -EINVAL;
 	}
-	return riso_rule_del(nla_get_u32(id), info->extack);
+	err = riso_rule_del(nla_get_u32(id), info->extack);
+	if (err)
+		return err;
+
+	riso_dev_reclassify();
+	return 0;
 }
 
 /* Rules belong to no device. */

@@ -8,7 +8,8 @@
  * everything, management included, and is refused.
  *
  * rule_lock, a mutex, serialises changes. Rules are read under RCU: anybody may show them,
- * and as often. After a change all flows are judged anew, outside it.
+ * and as often. A change does not touch the flows that exist: whoever makes it calls
+ * riso_dev_reclassify() next.
  */
 
 #include <linux/lockdep.h>
@@ -19,7 +20,6 @@
 #include <linux/string.h>
 #include <linux/xarray.h>
 
-#include "dev.h"
 #include "netlink.h"
 #include "rule.h"
 
@@ -122,7 +122,7 @@ static bool is_there(const struct riso_rule_spec *spec)
  * @id: the id that it got
  * @extack: says what was wrong
  *
- * Context: may sleep.
+ * Context: may sleep. The caller reclassifies all flows if this succeeds.
  * Return: 0; -EINVAL if its class or weight are out of range; -EEXIST if there is one
  * that says the same; -ENOSPC if there are too many; -ENOMEM.
  */
@@ -165,7 +165,6 @@ int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
 	*id = ++last_id;
 	mutex_unlock(&rule_lock);
 	riso_nl_changed();
-	riso_dev_reclassify();
 	return 0;
 }
 
@@ -174,7 +173,7 @@ int riso_rule_add(const struct riso_rule_spec *spec, u32 *id,
  * @id: the rule
  * @extack: says what was wrong
  *
- * Context: may sleep.
+ * Context: may sleep. The caller reclassifies all flows if this succeeds.
  * Return: 0 or -ENOENT.
  */
 int riso_rule_del(u32 id, struct netlink_ext_ack *extack)
@@ -192,7 +191,6 @@ int riso_rule_del(u32 id, struct netlink_ext_ack *extack)
 	}
 	kfree_rcu(r, rcu);
 	riso_nl_changed();
-	riso_dev_reclassify();
 	return 0;
 }
 
