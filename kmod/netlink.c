@@ -173,6 +173,56 @@ static int put_counter(struct sk_buff *skb, int attr, const char *name, u64 val)
 	return 0;
 }
 
+/**
+ * struct number - an attribute that carries a member of a structure
+ * @attr: the attribute
+ * @offset: where the member is
+ * @size: bytes of the member: a bool, an enum, u32 or u64
+ * @width: bytes of the attribute, 4 or 8
+ */
+struct number {
+	u16 attr;
+	u16 offset;
+	u8 size;
+	u8 width;
+};
+
+/* @field: a structure and its member, as offsetof() takes them */
+#define NUMBER_U32(attr, field...) \
+	{ attr, offsetof(field), sizeof_field(field), sizeof(u32) }
+#define NUMBER_U64(attr, field...) \
+	{ attr, offsetof(field), sizeof_field(field), sizeof(u64) }
+
+static u64 read_number(const void *member, u8 size)
+{
+	switch (size) {
+	case sizeof(u64):
+		return *(const u64 *)member;
+	case sizeof(u32):
+		return *(const u32 *)member;
+	default:
+		return *(const bool *)member;
+	}
+}
+
+/* Puts the @n numbers of @from that @table lists, in this order. */
+static int put_numbers(struct sk_buff *skb, const struct number *table, size_t n,
+		       const void *from, int pad)
+{
+	const struct number *t;
+	u64 val;
+	int err;
+
+	for (t = table; t < table + n; t++) {
+		val = read_number(from + t->offset, t->size);
+		err = t->width == sizeof(u64) ? nla_put_u64_64bit(skb, t->attr, val, pad) :
+						nla_put_u32(skb, t->attr, val);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static int put_text(struct sk_buff *skb, int attr, const char *text)
 {
 	return *text ? nla_put_string(skb, attr, text) : 0;
@@ -237,43 +287,36 @@ static int reply(struct genl_info *info, u8 cmd, fill_fn fill,
 	return genlmsg_reply(msg, info);
 }
 
+static const struct number dev_numbers[] = {
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_INDEX, struct riso_dev_info, index),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_STATE, struct riso_dev_info, state),
+	NUMBER_U64(RDMA_ISOLATE_A_DEV_MAX_RATE, struct riso_dev_info, cfg.max_rate),
+	NUMBER_U64(RDMA_ISOLATE_A_DEV_MAX_OPS, struct riso_dev_info, cfg.max_ops),
+	NUMBER_U64(RDMA_ISOLATE_A_DEV_SAFE_UTIL, struct riso_dev_info, cfg.safe_util),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_CHUNK_BYTES, struct riso_dev_info, cfg.chunk_bytes),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_TOKEN_BYTES, struct riso_dev_info, cfg.token_bytes),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_TOKEN_OPS, struct riso_dev_info, cfg.token_ops),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES, struct riso_dev_info, cfg.inflight_bytes),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_CALIBRATED, struct riso_dev_info, cfg.calibrated),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_LATENCY_FLOWS, struct riso_dev_info, latency_flows),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_MANAGED_FLOWS, struct riso_dev_info, managed_flows),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_HELD_WRS, struct riso_dev_info, held),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_PORTS, struct riso_dev_info, ports),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_HISTOGRAM, struct riso_dev_info, cfg.histogram),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_PROGRAMS, struct riso_dev_info, programs),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_TARGET99_NS, struct riso_dev_info, cfg.target99_ns),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_CTRL, struct riso_dev_info, cfg.ctrl),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_SHARE, struct riso_dev_info, cfg.share),
+};
+
 static int fill_dev(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 {
 	struct riso_dev_info info;
 
 	riso_dev_info(rd, &info);
 	if (nla_put_string(skb, RDMA_ISOLATE_A_DEV_NAME, info.name) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_INDEX, info.index) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_STATE, info.state) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_DEV_MAX_RATE,
-			      info.cfg.max_rate, RDMA_ISOLATE_A_DEV_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_DEV_MAX_OPS,
-			      info.cfg.max_ops, RDMA_ISOLATE_A_DEV_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_DEV_SAFE_UTIL,
-			      info.cfg.safe_util, RDMA_ISOLATE_A_DEV_PAD) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_CHUNK_BYTES,
-			info.cfg.chunk_bytes) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_TOKEN_BYTES,
-			info.cfg.token_bytes) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_TOKEN_OPS,
-			info.cfg.token_ops) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES,
-			info.cfg.inflight_bytes) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_CALIBRATED,
-			info.cfg.calibrated) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_LATENCY_FLOWS,
-			info.latency_flows) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_MANAGED_FLOWS,
-			info.managed_flows) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_HELD_WRS, info.held) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_PORTS, info.ports) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_HISTOGRAM,
-			info.cfg.histogram) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_PROGRAMS, info.programs) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_TARGET99_NS,
-			info.cfg.target99_ns) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_CTRL, info.cfg.ctrl) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_DEV_SHARE, info.cfg.share))
+	    put_numbers(skb, dev_numbers, ARRAY_SIZE(dev_numbers), &info,
+			RDMA_ISOLATE_A_DEV_PAD))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -408,6 +451,23 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
+static const struct number flow_numbers[] = {
+	NUMBER_U32(RDMA_ISOLATE_A_FLOW_REASON, struct riso_flow_info, reason),
+	NUMBER_U32(RDMA_ISOLATE_A_FLOW_QP_TYPE, struct riso_flow_info, qp_type),
+	NUMBER_U32(RDMA_ISOLATE_A_FLOW_QP_STATE, struct riso_flow_info, qp_state),
+	NUMBER_U32(RDMA_ISOLATE_A_FLOW_RULE_ID, struct riso_flow_info, rule_id),
+	NUMBER_U32(RDMA_ISOLATE_A_FLOW_WEIGHT, struct riso_flow_info, weight),
+	NUMBER_U64(RDMA_ISOLATE_A_FLOW_TX_BYTES, struct riso_flow_info, tx_bytes),
+	NUMBER_U64(RDMA_ISOLATE_A_FLOW_RX_BYTES, struct riso_flow_info, rx_bytes),
+	NUMBER_U64(RDMA_ISOLATE_A_FLOW_WRS, struct riso_flow_info, wrs),
+	NUMBER_U64(RDMA_ISOLATE_A_FLOW_CHUNKS, struct riso_flow_info, chunks),
+	NUMBER_U64(RDMA_ISOLATE_A_FLOW_SPLITS, struct riso_flow_info, splits),
+	NUMBER_U64(RDMA_ISOLATE_A_FLOW_QUEUED, struct riso_flow_info, queued),
+	NUMBER_U64(RDMA_ISOLATE_A_FLOW_WAIT_NS, struct riso_flow_info, wait_ns),
+	NUMBER_U64(RDMA_ISOLATE_A_FLOW_HELD, struct riso_flow_info, held),
+	NUMBER_U32(RDMA_ISOLATE_A_FLOW_GROUP, struct riso_flow_info, group),
+};
+
 static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 {
 	const struct riso_flow_info *info = what;
@@ -419,28 +479,8 @@ static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_CLASS, info->class) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_MANAGED,
 			info->reason == RISO_REASON_NONE) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_REASON, info->reason) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_QP_TYPE, info->qp_type) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_QP_STATE, info->qp_state) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_RULE_ID, info->rule_id) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_WEIGHT, info->weight) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_TX_BYTES,
-			      info->tx_bytes, RDMA_ISOLATE_A_FLOW_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_RX_BYTES,
-			      info->rx_bytes, RDMA_ISOLATE_A_FLOW_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_WRS, info->wrs,
-			      RDMA_ISOLATE_A_FLOW_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_CHUNKS, info->chunks,
-			      RDMA_ISOLATE_A_FLOW_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_SPLITS, info->splits,
-			      RDMA_ISOLATE_A_FLOW_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_QUEUED, info->queued,
-			      RDMA_ISOLATE_A_FLOW_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_WAIT_NS, info->wait_ns,
-			      RDMA_ISOLATE_A_FLOW_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_HELD, info->held,
-			      RDMA_ISOLATE_A_FLOW_PAD) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_GROUP, info->group) ||
+	    put_numbers(skb, flow_numbers, ARRAY_SIZE(flow_numbers), info,
+			RDMA_ISOLATE_A_FLOW_PAD) ||
 	    put_text(skb, RDMA_ISOLATE_A_FLOW_ULP, who->ulp) ||
 	    put_text(skb, RDMA_ISOLATE_A_FLOW_COMM, who->comm) ||
 	    put_text(skb, RDMA_ISOLATE_A_FLOW_CGROUP, who->cgroup))
@@ -605,25 +645,25 @@ static int put_behind(struct sk_buff *skb, const struct riso_behind *behind)
 	return 0;
 }
 
+static const struct number pressure_numbers[] = {
+	NUMBER_U32(RDMA_ISOLATE_A_GROUP_HELD, struct riso_pressure_info, held),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_STALL_NS, struct riso_pressure_info, stall_ns),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_CLOCK_NS, struct riso_pressure_info, clock_ns),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_WINDOW_NS, struct riso_pressure_info, window_ns),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_OWN_NS, struct riso_pressure_info, own_ns),
+	NUMBER_U32(RDMA_ISOLATE_A_GROUP_AVG10, struct riso_pressure_info, avg[0]),
+	NUMBER_U32(RDMA_ISOLATE_A_GROUP_AVG60, struct riso_pressure_info, avg[1]),
+	NUMBER_U32(RDMA_ISOLATE_A_GROUP_AVG300, struct riso_pressure_info, avg[2]),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_BEHIND_OTHERS_NS, struct riso_pressure_info, others_ns),
+};
+
 static int put_pressure(struct sk_buff *skb,
 			const struct riso_pressure_info *info)
 {
 	const struct riso_behind *b;
 
-	if (nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_HELD, info->held) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_STALL_NS,
-			      info->stall_ns, RDMA_ISOLATE_A_GROUP_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_CLOCK_NS,
-			      info->clock_ns, RDMA_ISOLATE_A_GROUP_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_WINDOW_NS,
-			      info->window_ns, RDMA_ISOLATE_A_GROUP_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_OWN_NS, info->own_ns,
-			      RDMA_ISOLATE_A_GROUP_PAD) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_AVG10, info->avg[0]) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_AVG60, info->avg[1]) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_AVG300, info->avg[2]) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_BEHIND_OTHERS_NS,
-			      info->others_ns, RDMA_ISOLATE_A_GROUP_PAD))
+	if (put_numbers(skb, pressure_numbers, ARRAY_SIZE(pressure_numbers), info,
+			RDMA_ISOLATE_A_GROUP_PAD))
 		return -EMSGSIZE;
 
 	for (b = info->behind; b < info->behind + RISO_BEHIND && b->group; b++)
@@ -632,6 +672,16 @@ static int put_pressure(struct sk_buff *skb,
 	return 0;
 }
 
+static const struct number group_numbers[] = {
+	NUMBER_U32(RDMA_ISOLATE_A_GROUP_ID, struct riso_group_info, id),
+	NUMBER_U32(RDMA_ISOLATE_A_GROUP_WEIGHT, struct riso_group_info, weight),
+	NUMBER_U32(RDMA_ISOLATE_A_GROUP_FLOWS, struct riso_group_info, flows),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_TX_BYTES, struct riso_group_info, tx_bytes),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_RX_BYTES, struct riso_group_info, rx_bytes),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_WRS, struct riso_group_info, wrs),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_USED_NS, struct riso_group_info, used_ns),
+};
+
 static int fill_group(struct sk_buff *skb, struct riso_dev *rd,
 		      const void *what)
 {
@@ -639,17 +689,8 @@ static int fill_group(struct sk_buff *skb, struct riso_dev *rd,
 	const struct riso_identity *who = &info->who;
 
 	if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_DEV, rd->ibdev->name) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_ID, info->id) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_WEIGHT, info->weight) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_GROUP_FLOWS, info->flows) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_TX_BYTES,
-			      info->tx_bytes, RDMA_ISOLATE_A_GROUP_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_RX_BYTES,
-			      info->rx_bytes, RDMA_ISOLATE_A_GROUP_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_WRS, info->wrs,
-			      RDMA_ISOLATE_A_GROUP_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_GROUP_USED_NS, info->used_ns,
-			      RDMA_ISOLATE_A_GROUP_PAD) ||
+	    put_numbers(skb, group_numbers, ARRAY_SIZE(group_numbers), info,
+			RDMA_ISOLATE_A_GROUP_PAD) ||
 	    put_pressure(skb, &info->pressure) ||
 	    put_text(skb, RDMA_ISOLATE_A_GROUP_ULP, who->ulp) ||
 	    put_text(skb, RDMA_ISOLATE_A_GROUP_COMM, who->comm))
@@ -1019,6 +1060,25 @@ static void get_budget(struct riso_dev *rd, struct riso_budget *budget)
 	riso_group_count_active(rd, budget->groups);
 }
 
+static const struct number budget_numbers[] = {
+	NUMBER_U64(RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, struct riso_budget, cfg.safe_util),
+	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES, struct riso_budget, cfg.chunk_bytes),
+	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES, struct riso_budget, cfg.inflight_bytes),
+	NUMBER_U64(RDMA_ISOLATE_A_BUDGET_LEASE_NS, struct riso_budget, lease_ns),
+	NUMBER_U64(RDMA_ISOLATE_A_BUDGET_TX_PACE, struct riso_budget, pace[RISO_TX]),
+	NUMBER_U64(RDMA_ISOLATE_A_BUDGET_RX_PACE, struct riso_budget, pace[RISO_RX]),
+	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_AGENT_PID, struct riso_budget, steer.pid),
+	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_CTRL_STATE, struct riso_budget, steer.state),
+	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_TARGET99_NS, struct riso_budget, steer.target99_ns),
+	NUMBER_U64(RDMA_ISOLATE_A_BUDGET_CURRENT99_NS, struct riso_budget, steer.current99_ns),
+	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_LATENCY_GROUPS,
+		   struct riso_budget, groups[RISO_CLASS_LATENCY]),
+	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_BANDWIDTH_GROUPS,
+		   struct riso_budget, groups[RISO_CLASS_BANDWIDTH]),
+	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_THROUGHPUT_GROUPS,
+		   struct riso_budget, groups[RISO_CLASS_THROUGHPUT]),
+};
+
 static int fill_budget(struct sk_buff *skb, struct riso_dev *rd,
 		       const void *what)
 {
@@ -1030,31 +1090,8 @@ static int fill_budget(struct sk_buff *skb, struct riso_dev *rd,
 		b = &now;
 	}
 	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV, rd->ibdev->name) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL,
-			      b->cfg.safe_util, RDMA_ISOLATE_A_BUDGET_PAD) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES,
-			b->cfg.chunk_bytes) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES,
-			b->cfg.inflight_bytes) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_LEASE_NS, b->lease_ns,
-			      RDMA_ISOLATE_A_BUDGET_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_TX_PACE,
-			      b->pace[RISO_TX], RDMA_ISOLATE_A_BUDGET_PAD) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_RX_PACE,
-			      b->pace[RISO_RX], RDMA_ISOLATE_A_BUDGET_PAD) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_AGENT_PID, b->steer.pid) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_CTRL_STATE,
-			b->steer.state) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_TARGET99_NS,
-			b->steer.target99_ns) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BUDGET_CURRENT99_NS,
-			      b->steer.current99_ns, RDMA_ISOLATE_A_BUDGET_PAD) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_LATENCY_GROUPS,
-			b->groups[RISO_CLASS_LATENCY]) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_BANDWIDTH_GROUPS,
-			b->groups[RISO_CLASS_BANDWIDTH]) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_BUDGET_THROUGHPUT_GROUPS,
-			b->groups[RISO_CLASS_THROUGHPUT]))
+	    put_numbers(skb, budget_numbers, ARRAY_SIZE(budget_numbers), b,
+			RDMA_ISOLATE_A_BUDGET_PAD))
 		return -EMSGSIZE;
 	return 0;
 }
