@@ -12,7 +12,8 @@
  * the hooks stay until its owners have destroyed their QPs.
  *
  * &riso_dev.control serialises changes of state and settings of a device; it is outside
- * &riso_dev.mutex, which is outside &riso_dev.lock. The table is read under RCU.
+ * &riso_dev.mutex, which is outside &riso_dev.lock. The table is read under RCU. tell_lock
+ * keeps events of devices in order; it may be taken under &riso_dev.control.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -50,6 +51,9 @@ enum {
 };
 
 static DEFINE_XARRAY(devs);
+
+/* Held from reading a device until listeners are told, so that the last event is true. */
+static DEFINE_MUTEX(tell_lock);
 
 static struct ib_client riso_client;
 
@@ -125,6 +129,20 @@ void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info)
 		seq = read_seqcount_begin(&rd->cfg_seq);
 		info->cfg = rd->own;
 	} while (read_seqcount_retry(&rd->cfg_seq, seq));
+}
+
+/*
+ * Tell listeners how a device is. Storage may wait for tell_lock, so that nobody who has it
+ * may wait for storage: riso_nl_dev_event() allocates without I/O, nothing else allocates.
+ */
+static void tell_dev(struct riso_dev *rd)
+{
+	struct riso_dev_info info;
+
+	mutex_lock(&tell_lock);
+	riso_dev_info(rd, &info);
+	riso_nl_dev_event(&info);
+	mutex_unlock(&tell_lock);
 }
 
 static void set_state(struct riso_dev *rd, enum riso_state state)
@@ -205,7 +223,7 @@ static bool bury(struct riso_dev *rd)
 	mutex_lock(&rd->control);
 	set_state(rd, RISO_STATE_GONE);
 	mutex_unlock(&rd->control);
-	riso_nl_dev_event(rd);
+	tell_dev(rd);
 	xa_erase(&devs, rd->index);
 	riso_nl_changed();
 	if (riso_hook_is_covered(rd) && try_module_get(THIS_MODULE)) {
@@ -250,7 +268,7 @@ static void finish(struct riso_dev *rd)
 	complete_all(&rd->drained);
 	mutex_unlock(&rd->control);
 	if (!removing)
-		riso_nl_dev_event(rd);
+		tell_dev(rd);
 	if (orphan && bury(rd)) {
 		/* This is the drain work: it cannot run beside itself. */
 		cancel_delayed_work(&rd->drain);
@@ -289,7 +307,7 @@ static void drain_work(struct work_struct *work)
 		rd->told_latency = !rd->told_latency;
 	riso_dev_unlock(rd);
 	if (news)
-		riso_nl_ctrl_event(rd);
+		riso_settings_tell_ctrl(rd);
 	if (leaving && settled) {
 		/* Without its timer nothing is reaped: look once more. */
 		riso_watch_stop(rd);
@@ -356,7 +374,7 @@ static int set_mode(struct riso_dev *rd, enum riso_state mode,
 	else
 		enter(rd, mode);
 	if (!err)
-		riso_nl_dev_event(rd);
+		tell_dev(rd);
 	return err;
 }
 
@@ -447,7 +465,7 @@ static int add_one(struct ib_device *ibdev)
 		goto err_reserve;
 	xa_store(&devs, rd->index, rd, GFP_KERNEL);
 	riso_nl_changed();
-	riso_nl_dev_event(rd);
+	tell_dev(rd);
 	return 0;
 
 err_reserve:
@@ -502,7 +520,7 @@ static void rename_one(struct ib_device *ibdev, void *data)
 	struct riso_dev *rd = data;
 
 	riso_classify_all(rd);
-	riso_nl_dev_event(rd);
+	tell_dev(rd);
 }
 
 static struct ib_client riso_client = {

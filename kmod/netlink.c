@@ -237,14 +237,13 @@ static int put_peer(struct sk_buff *skb, int attr, const union ib_gid *gid)
 }
 
 /*
- * Puts the attributes of something that a device has into a message. What it has put
- * when there is no room for all is taken out again by its caller.
+ * Puts the attributes of @what, which belongs to the device named @dev, into a message.
+ * What it has put when there is no room for all is taken out again by its caller.
  */
-typedef int (*fill_fn)(struct sk_buff *skb, struct riso_dev *rd,
-		       const void *what);
+typedef int (*fill_fn)(struct sk_buff *skb, const char *dev, const void *what);
 
 static int put_msg(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
-		   fill_fn fill, struct riso_dev *rd, const void *what)
+		   fill_fn fill, const char *dev, const void *what)
 {
 	void *hdr;
 
@@ -252,7 +251,7 @@ static int put_msg(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 	if (!hdr)
 		return -EMSGSIZE;
 
-	if (fill(skb, rd, what)) {
+	if (fill(skb, dev, what)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}
@@ -262,14 +261,14 @@ static int put_msg(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 
 /* One message of a dump */
 static int put_part(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
-		    fill_fn fill, struct riso_dev *rd, const void *what)
+		    fill_fn fill, const char *dev, const void *what)
 {
 	return put_msg(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-		       NLM_F_MULTI, cmd, fill, rd, what);
+		       NLM_F_MULTI, cmd, fill, dev, what);
 }
 
 static int reply(struct genl_info *info, u8 cmd, fill_fn fill,
-		 struct riso_dev *rd, const void *what)
+		 const char *dev, const void *what)
 {
 	struct sk_buff *msg;
 	int err;
@@ -278,7 +277,7 @@ static int reply(struct genl_info *info, u8 cmd, fill_fn fill,
 	if (!msg)
 		return -ENOMEM;
 
-	err = put_msg(msg, info->snd_portid, info->snd_seq, 0, cmd, fill, rd,
+	err = put_msg(msg, info->snd_portid, info->snd_seq, 0, cmd, fill, dev,
 		      what);
 	if (err) {
 		nlmsg_free(msg);
@@ -309,22 +308,40 @@ static const struct number dev_numbers[] = {
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_SHARE, struct riso_dev_info, cfg.share),
 };
 
-static int fill_dev(struct sk_buff *skb, struct riso_dev *rd, const void *what)
+static int fill_dev(struct sk_buff *skb, const char *dev, const void *what)
 {
-	struct riso_dev_info info;
+	const struct riso_dev_info *info = what;
 
-	riso_dev_info(rd, &info);
-	if (nla_put_string(skb, RDMA_ISOLATE_A_DEV_NAME, info.name) ||
-	    put_numbers(skb, dev_numbers, ARRAY_SIZE(dev_numbers), &info,
+	if (nla_put_string(skb, RDMA_ISOLATE_A_DEV_NAME, info->name) ||
+	    put_numbers(skb, dev_numbers, ARRAY_SIZE(dev_numbers), info,
 			RDMA_ISOLATE_A_DEV_PAD))
 		return -EMSGSIZE;
 	return 0;
 }
 
 /* What there is one of for each device */
+union dev_data {
+	struct riso_dev_info info;
+	struct riso_budget budget;
+	u64 stats[RISO_STAT_MAX];
+};
+
+/**
+ * struct dev_kind - how it is shown
+ * @cmd: the command of its messages
+ * @read: reads it
+ * @fill: puts it into a message
+ */
+struct dev_kind {
+	u8 cmd;
+	void (*read)(struct riso_dev *rd, union dev_data *data);
+	fill_fn fill;
+};
+
 static int reply_of_dev(struct genl_info *info, const struct nlattr *name,
-			u8 cmd, fill_fn fill)
+			const struct dev_kind *kind)
 {
+	union dev_data data;
 	struct riso_dev *rd;
 	int err;
 
@@ -332,15 +349,17 @@ static int reply_of_dev(struct genl_info *info, const struct nlattr *name,
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 
-	err = reply(info, cmd, fill, rd, NULL);
+	kind->read(rd, &data);
+	err = reply(info, kind->cmd, kind->fill, rd->ibdev->name, &data);
 	riso_dev_put(rd);
 	return err;
 }
 
 /* cb->args[0] is the index of the next device */
-static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
-		     fill_fn fill)
+static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
+		     const struct dev_kind *kind)
 {
+	union dev_data data;
 	struct riso_dev *rd;
 	u32 index;
 	int err;
@@ -352,7 +371,8 @@ static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
 	watch_changes(cb);
 	while ((rd = riso_dev_get_next(cb->args[0]))) {
 		index = rd->index;
-		err = put_part(skb, cb, cmd, fill, rd, NULL);
+		kind->read(rd, &data);
+		err = put_part(skb, cb, kind->cmd, kind->fill, rd->ibdev->name, &data);
 		riso_dev_put(rd);
 		if (err)
 			return skb->len ?: err;
@@ -363,16 +383,26 @@ static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
 	return skb->len;
 }
 
+static void read_dev(struct riso_dev *rd, union dev_data *data)
+{
+	riso_dev_info(rd, &data->info);
+}
+
+static const struct dev_kind devs = {
+	.cmd = RDMA_ISOLATE_CMD_DEV_GET,
+	.read = read_dev,
+	.fill = fill_dev,
+};
+
 int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_DEV_NAME],
-			    RDMA_ISOLATE_CMD_DEV_GET, fill_dev);
+	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_DEV_NAME], &devs);
 }
 
 int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
 				   struct netlink_callback *cb)
 {
-	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_DEV_GET, fill_dev);
+	return dump_devs(skb, cb, &devs);
 }
 
 static void read_u64(struct nlattr **attrs, int attr, u64 *val, u32 bit,
@@ -468,13 +498,13 @@ static const struct number flow_numbers[] = {
 	NUMBER_U32(RDMA_ISOLATE_A_FLOW_GROUP, struct riso_flow_info, group),
 };
 
-static int fill_flow(struct sk_buff *skb, struct riso_dev *rd, const void *what)
+static int fill_flow(struct sk_buff *skb, const char *dev, const void *what)
 {
 	const struct riso_flow_info *info = what;
 	const struct riso_identity *who = &info->who;
 	int i;
 
-	if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_DEV, rd->ibdev->name) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_FLOW_DEV, dev) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_QPN, info->qpn) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_CLASS, info->class) ||
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_MANAGED,
@@ -539,7 +569,7 @@ int rdma_isolate_nl_flow_get_doit(struct sk_buff *skb, struct genl_info *info)
 				    "the device has no queue pair of this number made since the module was loaded");
 		err = -ENOENT;
 	} else {
-		err = reply(info, RDMA_ISOLATE_CMD_FLOW_GET, fill_flow, rd,
+		err = reply(info, RDMA_ISOLATE_CMD_FLOW_GET, fill_flow, rd->ibdev->name,
 			    &flow);
 	}
 	riso_dev_put(rd);
@@ -556,7 +586,7 @@ static int dump_flows(struct sk_buff *skb, struct netlink_callback *cb,
 
 	while (!riso_show_next_flow(rd, cb->args[1], &who, &flow)) {
 		err = put_part(skb, cb, RDMA_ISOLATE_CMD_FLOW_GET, fill_flow,
-			       rd, &flow);
+			       rd->ibdev->name, &flow);
 		if (err)
 			return err;
 		cb->args[1] = flow.qpn + 1;
@@ -682,13 +712,12 @@ static const struct number group_numbers[] = {
 	NUMBER_U64(RDMA_ISOLATE_A_GROUP_USED_NS, struct riso_group_info, used_ns),
 };
 
-static int fill_group(struct sk_buff *skb, struct riso_dev *rd,
-		      const void *what)
+static int fill_group(struct sk_buff *skb, const char *dev, const void *what)
 {
 	const struct riso_group_info *info = what;
 	const struct riso_identity *who = &info->who;
 
-	if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_DEV, rd->ibdev->name) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_GROUP_DEV, dev) ||
 	    put_numbers(skb, group_numbers, ARRAY_SIZE(group_numbers), info,
 			RDMA_ISOLATE_A_GROUP_PAD) ||
 	    put_pressure(skb, &info->pressure) ||
@@ -735,7 +764,7 @@ int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)
 				    "no group has this id on the device");
 		err = -ENOENT;
 	} else {
-		err = reply(info, RDMA_ISOLATE_CMD_GROUP_GET, fill_group, rd,
+		err = reply(info, RDMA_ISOLATE_CMD_GROUP_GET, fill_group, rd->ibdev->name,
 			    &group);
 	}
 	riso_dev_put(rd);
@@ -764,7 +793,7 @@ static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb,
 			cb->args[2] = 0;
 		}
 		err = put_part(skb, cb, RDMA_ISOLATE_CMD_GROUP_GET, fill_group,
-			       rd, &group);
+			       rd->ibdev->name, &group);
 		if (err)
 			return err;
 		cb->args[1] = (unsigned long)group.id + 1;
@@ -956,7 +985,7 @@ int rdma_isolate_nl_rule_del_doit(struct sk_buff *skb, struct genl_info *info)
 }
 
 /* Rules belong to no device. */
-static int fill_rule(struct sk_buff *skb, struct riso_dev *rd, const void *what)
+static int fill_rule(struct sk_buff *skb, const char *dev, const void *what)
 {
 	const struct riso_rule_spec *spec = what;
 
@@ -1025,14 +1054,17 @@ int rdma_isolate_nl_rule_get_dumpit(struct sk_buff *skb,
 	return skb->len;
 }
 
-static int fill_stats(struct sk_buff *skb, struct riso_dev *rd,
-		      const void *what)
+static void read_stats(struct riso_dev *rd, union dev_data *data)
 {
-	u64 vals[RISO_STAT_MAX];
+	riso_dev_stats(rd, data->stats);
+}
+
+static int fill_stats(struct sk_buff *skb, const char *dev, const void *what)
+{
+	const u64 *vals = what;
 	unsigned int i;
 
-	riso_dev_stats(rd, vals);
-	if (nla_put_string(skb, RDMA_ISOLATE_A_STAT_DEV, rd->ibdev->name))
+	if (nla_put_string(skb, RDMA_ISOLATE_A_STAT_DEV, dev))
 		return -EMSGSIZE;
 
 	for (i = 0; i < RISO_STAT_MAX; i++)
@@ -1042,22 +1074,21 @@ static int fill_stats(struct sk_buff *skb, struct riso_dev *rd,
 	return 0;
 }
 
+static const struct dev_kind stats = {
+	.cmd = RDMA_ISOLATE_CMD_STAT_GET,
+	.read = read_stats,
+	.fill = fill_stats,
+};
+
 int rdma_isolate_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_STAT_DEV],
-			    RDMA_ISOLATE_CMD_STAT_GET, fill_stats);
+	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_STAT_DEV], &stats);
 }
 
 int rdma_isolate_nl_stat_get_dumpit(struct sk_buff *skb,
 				    struct netlink_callback *cb)
 {
-	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_STAT_GET, fill_stats);
-}
-
-static void get_budget(struct riso_dev *rd, struct riso_budget *budget)
-{
-	riso_settings_budget(rd, budget);
-	riso_group_count_active(rd, budget->groups);
+	return dump_devs(skb, cb, &stats);
 }
 
 static const struct number budget_numbers[] = {
@@ -1079,33 +1110,35 @@ static const struct number budget_numbers[] = {
 		   struct riso_budget, groups[RISO_CLASS_THROUGHPUT]),
 };
 
-static int fill_budget(struct sk_buff *skb, struct riso_dev *rd,
-		       const void *what)
+static int fill_budget(struct sk_buff *skb, const char *dev, const void *what)
 {
-	const struct riso_budget *b = what;
-	struct riso_budget now;
-
-	if (!b) {
-		get_budget(rd, &now);
-		b = &now;
-	}
-	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV, rd->ibdev->name) ||
-	    put_numbers(skb, budget_numbers, ARRAY_SIZE(budget_numbers), b,
+	if (nla_put_string(skb, RDMA_ISOLATE_A_BUDGET_DEV, dev) ||
+	    put_numbers(skb, budget_numbers, ARRAY_SIZE(budget_numbers), what,
 			RDMA_ISOLATE_A_BUDGET_PAD))
 		return -EMSGSIZE;
 	return 0;
 }
 
+static void read_budget(struct riso_dev *rd, union dev_data *data)
+{
+	riso_settings_fill_budget(rd, &data->budget);
+}
+
+static const struct dev_kind budgets = {
+	.cmd = RDMA_ISOLATE_CMD_BUDGET_GET,
+	.read = read_budget,
+	.fill = fill_budget,
+};
+
 int rdma_isolate_nl_budget_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_BUDGET_DEV],
-			    RDMA_ISOLATE_CMD_BUDGET_GET, fill_budget);
+	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_BUDGET_DEV], &budgets);
 }
 
 int rdma_isolate_nl_budget_get_dumpit(struct sk_buff *skb,
 				      struct netlink_callback *cb)
 {
-	return dump_devs(skb, cb, RDMA_ISOLATE_CMD_BUDGET_GET, fill_budget);
+	return dump_devs(skb, cb, &budgets);
 }
 
 int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
@@ -1157,16 +1190,24 @@ int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-static int fill_hist(struct sk_buff *skb, struct riso_dev *rd, const void *what)
-{
-	const enum riso_class *class = what;
+/**
+ * struct hist - times from post to completion
+ * @class: of which flows
+ * @times: how many, by bucket
+ */
+struct hist {
+	enum riso_class class;
 	u64 times[RDMA_ISOLATE_BUCKETS];
+};
+
+static int fill_hist(struct sk_buff *skb, const char *dev, const void *what)
+{
+	const struct hist *hist = what;
 	char name[32];
 	int i;
 
-	riso_observe_times(rd, *class, times);
-	if (nla_put_string(skb, RDMA_ISOLATE_A_HIST_DEV, rd->ibdev->name) ||
-	    nla_put_u32(skb, RDMA_ISOLATE_A_HIST_CLASS, *class))
+	if (nla_put_string(skb, RDMA_ISOLATE_A_HIST_DEV, dev) ||
+	    nla_put_u32(skb, RDMA_ISOLATE_A_HIST_CLASS, hist->class))
 		return -EMSGSIZE;
 
 	for (i = 0; i < RDMA_ISOLATE_BUCKETS; i++) {
@@ -1175,7 +1216,7 @@ static int fill_hist(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 		else
 			strscpy(name, "more", sizeof(name));
 		if (put_counter(skb, RDMA_ISOLATE_A_HIST_COUNTER, name,
-				times[i]))
+				hist->times[i]))
 			return -EMSGSIZE;
 	}
 	return 0;
@@ -1184,21 +1225,22 @@ static int fill_hist(struct sk_buff *skb, struct riso_dev *rd, const void *what)
 int rdma_isolate_nl_hist_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[RDMA_ISOLATE_A_HIST_CLASS];
-	enum riso_class class;
 	struct riso_dev *rd;
+	struct hist hist;
 	int err;
 
 	if (!attr) {
 		GENL_SET_ERR_MSG(info, "the class is missing");
 		return -EINVAL;
 	}
-	class = nla_get_u32(attr);
+	hist.class = nla_get_u32(attr);
 
 	rd = find_dev(info->attrs[RDMA_ISOLATE_A_HIST_DEV], info->extack);
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 
-	err = reply(info, RDMA_ISOLATE_CMD_HIST_GET, fill_hist, rd, &class);
+	riso_observe_times(rd, hist.class, hist.times);
+	err = reply(info, RDMA_ISOLATE_CMD_HIST_GET, fill_hist, rd->ibdev->name, &hist);
 	riso_dev_put(rd);
 	return err;
 }
@@ -1207,13 +1249,14 @@ int rdma_isolate_nl_hist_get_doit(struct sk_buff *skb, struct genl_info *info)
 static int dump_hists(struct sk_buff *skb, struct netlink_callback *cb,
 		      struct riso_dev *rd)
 {
-	enum riso_class class;
+	struct hist hist;
 	int err;
 
 	for (; cb->args[1] < RISO_CLASSES; cb->args[1]++) {
-		class = cb->args[1];
+		hist.class = cb->args[1];
+		riso_observe_times(rd, hist.class, hist.times);
 		err = put_part(skb, cb, RDMA_ISOLATE_CMD_HIST_GET, fill_hist,
-			       rd, &class);
+			       rd->ibdev->name, &hist);
 		if (err)
 			return err;
 	}
@@ -1236,8 +1279,7 @@ int rdma_isolate_nl_hist_get_dumpit(struct sk_buff *skb,
 }
 
 /* Storage may wait for event_lock, so that nobody who has it may wait for storage. */
-static void tell_listeners(u8 cmd, fill_fn fill, struct riso_dev *rd,
-			   const void *what)
+static void tell_listeners(u8 cmd, fill_fn fill, const char *dev, const void *what)
 {
 	struct sk_buff *msg;
 	unsigned int noio;
@@ -1250,7 +1292,7 @@ static void tell_listeners(u8 cmd, fill_fn fill, struct riso_dev *rd,
 	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!msg)
 		goto unlock;
-	if (put_msg(msg, 0, 0, 0, cmd, fill, rd, what))
+	if (put_msg(msg, 0, 0, 0, cmd, fill, dev, what))
 		nlmsg_free(msg);
 	else
 		genlmsg_multicast(&family, msg, 0, RDMA_ISOLATE_NLGRP_EVENTS,
@@ -1260,30 +1302,22 @@ unlock:
 	mutex_unlock(&event_lock);
 }
 
-void riso_nl_dev_event(struct riso_dev *rd)
+void riso_nl_dev_event(const struct riso_dev_info *info)
 {
-	tell_listeners(RDMA_ISOLATE_CMD_DEV_NTF, fill_dev, rd, NULL);
+	tell_listeners(RDMA_ISOLATE_CMD_DEV_NTF, fill_dev, info->name, info);
 }
 
-static void tell_budget(struct riso_dev *rd, u8 cmd)
+void riso_nl_budget_event(const char *dev, const struct riso_budget *budget)
 {
-	struct riso_budget budget;
-
-	get_budget(rd, &budget);
-	tell_listeners(cmd, fill_budget, rd, &budget);
+	tell_listeners(RDMA_ISOLATE_CMD_BUDGET_NTF, fill_budget, dev, budget);
 }
 
-void riso_nl_budget_event(struct riso_dev *rd)
+void riso_nl_ctrl_event(const char *dev, const struct riso_budget *budget)
 {
-	tell_budget(rd, RDMA_ISOLATE_CMD_BUDGET_NTF);
+	tell_listeners(RDMA_ISOLATE_CMD_CTRL_NTF, fill_budget, dev, budget);
 }
 
-void riso_nl_ctrl_event(struct riso_dev *rd)
-{
-	tell_budget(rd, RDMA_ISOLATE_CMD_CTRL_NTF);
-}
-
-void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
+void riso_nl_flow_event(const char *dev, const struct riso_flow_info *info,
 			enum riso_flow_event event)
 {
 	static const u8 cmds[] = {
@@ -1292,12 +1326,12 @@ void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
 		[RISO_FLOW_GONE] = RDMA_ISOLATE_CMD_FLOW_DEL_NTF,
 	};
 
-	tell_listeners(cmds[event], fill_flow, rd, info);
+	tell_listeners(cmds[event], fill_flow, dev, info);
 }
 
-void riso_nl_fault_event(struct riso_dev *rd, const struct riso_group_info *info)
+void riso_nl_fault_event(const char *dev, const struct riso_group_info *info)
 {
-	tell_listeners(RDMA_ISOLATE_CMD_GROUP_FAULT_NTF, fill_group, rd, info);
+	tell_listeners(RDMA_ISOLATE_CMD_GROUP_FAULT_NTF, fill_group, dev, info);
 }
 
 /* Events tell of everybody, so that only an administrator may hear them. */

@@ -5,7 +5,8 @@
 #ifndef RISO_NETLINK_H
 #define RISO_NETLINK_H
 
-struct riso_dev;
+struct riso_budget;
+struct riso_dev_info;
 struct riso_flow_info;
 struct riso_group_info;
 
@@ -31,59 +32,47 @@ void riso_nl_exit(void);
  */
 void riso_nl_changed(void);
 
+/*
+ * The functions below tell listeners what the caller has filled in. They do nothing before
+ * riso_nl_init() and after riso_nl_exit().
+ *
+ * Context: may sleep. They take a lock inside which no other of this module is taken.
+ */
+
 /**
  * riso_nl_dev_event - tell listeners that the state of a device changed
- * @rd: the device, the caller holds a reference
- *
- * Does nothing before riso_nl_init() and after riso_nl_exit().
- *
- * Context: may sleep. Takes a lock that is not held around anything else, and
- * calls riso_dev_info().
+ * @info: the device
  */
-void riso_nl_dev_event(struct riso_dev *rd);
+void riso_nl_dev_event(const struct riso_dev_info *info);
 
 /**
  * riso_nl_budget_event - tell listeners that a lease has expired
- * @rd: the device, the caller holds a reference
- *
- * Does nothing before riso_nl_init() and after riso_nl_exit().
- *
- * Context: may sleep, not under &riso_dev.mutex.
+ * @dev: name of the device
+ * @budget: what is in force now
  */
-void riso_nl_budget_event(struct riso_dev *rd);
+void riso_nl_budget_event(const char *dev, const struct riso_budget *budget);
 
 /**
- * riso_nl_ctrl_event - tell listeners of what an agent finds, or has to know
- * @rd: the device, the caller holds a reference
- *
- * Does nothing before riso_nl_init() and after riso_nl_exit().
- *
- * Context: may sleep, not under &riso_dev.mutex.
+ * riso_nl_ctrl_event - tell listeners what an agent finds, or has to know
+ * @dev: name of the device
+ * @budget: what is in force, and what the agent finds
  */
-void riso_nl_ctrl_event(struct riso_dev *rd);
+void riso_nl_ctrl_event(const char *dev, const struct riso_budget *budget);
 
 /**
  * riso_nl_flow_event - tell listeners of a flow
- * @rd: its device
+ * @dev: name of its device
  * @info: the flow
- * @event: what is to be told
- *
- * Does nothing before riso_nl_init() and after riso_nl_exit().
- *
- * Context: may sleep. Takes a lock inside of which is nothing that a caller holds.
+ * @event: what has happened to it
  */
-void riso_nl_flow_event(struct riso_dev *rd, const struct riso_flow_info *info,
+void riso_nl_flow_event(const char *dev, const struct riso_flow_info *info,
 			enum riso_flow_event event);
 
 /**
  * riso_nl_fault_event - tell listeners what a process did wrong
- * @rd: the device
+ * @dev: name of the device
  * @info: the group of the process
- *
- * Does nothing before riso_nl_init() and after riso_nl_exit().
- *
- * Context: may sleep. Takes a lock inside of which is nothing that a caller holds.
  */
-void riso_nl_fault_event(struct riso_dev *rd, const struct riso_group_info *info);
+void riso_nl_fault_event(const char *dev, const struct riso_group_info *info);
 
 #endif /* RISO_NETLINK_H */

@@ -28,7 +28,7 @@ static void tell(struct riso_flow *f, enum riso_flow_event event)
 	struct riso_flow_info info;
 
 	riso_show_fill_flow(f, &info);
-	riso_nl_flow_event(f->rd, &info, event);
+	riso_nl_flow_event(f->rd->ibdev->name, &info, event);
 }
 
 /**
@@ -116,7 +116,7 @@ void riso_notify_faults(struct riso_dev *rd, struct riso_group *g)
 		info.fault = __ffs(faults);
 		g->told_faults |= BIT(info.fault);
 		if (__ratelimit(&rd->faults))
-			riso_nl_fault_event(rd, &info);
+			riso_nl_fault_event(rd->ibdev->name, &info);
 	}
 }
 

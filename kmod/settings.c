@@ -59,7 +59,7 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 	if (was.pid != steer->pid)
 		riso_classify_all(rd);
 	if (was.state != steer->state)
-		riso_nl_ctrl_event(rd);
+		riso_settings_tell_ctrl(rd);
 }
 
 /* An agent that has died leaves its lease to the next one. */
@@ -129,6 +129,7 @@ static void lease_expired(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, lease);
+	struct riso_budget budget;
 	bool over = false;
 	u64 now;
 
@@ -144,8 +145,10 @@ static void lease_expired(struct work_struct *work)
 		trace_budget_expire(rd);
 	}
 	mutex_unlock(&rd->control);
-	if (over)
-		riso_nl_budget_event(rd);
+	if (!over)
+		return;
+	riso_settings_fill_budget(rd, &budget);
+	riso_nl_budget_event(rd->ibdev->name, &budget);
 }
 
 /**
@@ -185,6 +188,33 @@ void riso_settings_budget(struct riso_dev *rd, struct riso_budget *budget)
 		budget->pace[dir] =
 			riso_estimate_pace(budget->cfg.safe_util, budget->cfg.max_rate,
 					   READ_ONCE(rd->arb[dir].estimate.ceiling));
+}
+
+/**
+ * riso_settings_fill_budget - what is in force, and how many groups take part
+ * @rd: the device
+ * @budget: filled in
+ *
+ * Context: may sleep.
+ */
+void riso_settings_fill_budget(struct riso_dev *rd, struct riso_budget *budget)
+{
+	riso_settings_budget(rd, budget);
+	riso_group_count_active(rd, budget->groups);
+}
+
+/**
+ * riso_settings_tell_ctrl - tell listeners what an agent finds, or has to know
+ * @rd: the device, the caller holds a reference
+ *
+ * Context: may sleep, not under &riso_dev.mutex.
+ */
+void riso_settings_tell_ctrl(struct riso_dev *rd)
+{
+	struct riso_budget budget;
+
+	riso_settings_fill_budget(rd, &budget);
+	riso_nl_ctrl_event(rd->ibdev->name, &budget);
 }
 
 /**

@@ -12,5 +12,7 @@ void riso_settings_own(struct riso_dev *rd, const struct riso_cfg *cfg);
 int riso_settings_lend(struct riso_dev *rd, const struct riso_change *chg,
 		       struct netlink_ext_ack *extack);
 void riso_settings_budget(struct riso_dev *rd, struct riso_budget *budget);
+void riso_settings_fill_budget(struct riso_dev *rd, struct riso_budget *budget);
+void riso_settings_tell_ctrl(struct riso_dev *rd);
 
 #endif /* RISO_SETTINGS_H */
