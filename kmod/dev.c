@@ -32,7 +32,7 @@
 #include "hook.h"
 #include "limits.h"
 #include "manage.h"
-#include "netlink.h"
+#include "nl_event.h"
 #include "notify.h"
 #include "process.h"
 #include "pump.h"

@@ -19,7 +19,7 @@
 #include "flow.h"
 #include "group.h"
 #include "manage.h"
-#include "netlink.h"
+#include "nl_event.h"
 #include "notify.h"
 #include "observe.h"
 #include "reason.h"

@@ -15,7 +15,7 @@
 #include "dev.h"
 #include "group.h"
 #include "line.h"
-#include "netlink.h"
+#include "nl_event.h"
 
 static u32 hash_identity(const struct riso_identity *who)
 {

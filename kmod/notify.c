@@ -7,8 +7,8 @@
  */
 
 #include "line.h"
-#include "netlink.h"
 #include "news.h"
+#include "nl_event.h"
 #include "notify.h"
 #include "reason.h"
 #include "show.h"

@@ -20,7 +20,7 @@
 #include <linux/string.h>
 #include <linux/xarray.h>
 
-#include "netlink.h"
+#include "nl_event.h"
 #include "rule.h"
 
 struct rule {

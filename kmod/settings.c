@@ -19,7 +19,7 @@
 #include "group.h"
 #include "limits.h"
 #include "manage.h"
-#include "netlink.h"
+#include "nl_event.h"
 #include "process.h"
 #include "sched.h"
 #include "settings.h"
