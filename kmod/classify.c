@@ -47,7 +47,7 @@ void riso_classify_flow(struct riso_flow *f)
 	}
 	riso_manage_join_group(f);
 	if (riso_reason_wants(f) && !f->cq_room)
-		riso_comp_reserve(f, f->qp->send_cq);
+		riso_cq_reserve(f, f->qp->send_cq);
 
 	f->no_memory = false;
 	if (riso_reason_of(f) == RISO_REASON_NONE && !f->shim)
@@ -65,7 +65,7 @@ void riso_classify_flow(struct riso_flow *f)
 	riso_manage_set_mode(f, mode);
 	riso_sched_wake(f);
 	spin_unlock_irq(&rd->lock);
-	riso_comp_use(f, mode == RISO_FLOW_MANAGED);
+	riso_cq_use(f, mode == RISO_FLOW_MANAGED);
 	if (mode == RISO_FLOW_DRAIN)
 		riso_work_settle(rd);
 	riso_manage_count_latency(f, f->class == RISO_CLASS_LATENCY &&

@@ -18,7 +18,7 @@
  * cannot wait for it. What belongs to the ULP goes to a soft list and is the first
  * thing that its next poll finds. The provider raised its event when it made the
  * completion. If the CQ is quiet it did not, and the reaper wakes the ULP up. If the ULP
- * asks for an event later, riso_comp_notify() tells it of what is in the soft list. The
+ * asks for an event later, riso_cq_notify() tells it of what is in the soft list. The
  * completions of a QP leave the soft list when the QP is destroyed or reset.
  *
  * Locks: &riso_cq.poll_lock serialises the polls of one CQ and covers the soft
@@ -68,13 +68,13 @@ static struct riso_slots *find_tag(u64 wr_id)
 }
 
 /**
- * riso_comp_alloc - give a flow its tags
+ * riso_tag_alloc - give a flow its tags
  * @f: a flow with room in its CQ
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
-int riso_comp_alloc(struct riso_flow *f)
+int riso_tag_alloc(struct riso_flow *f)
 {
 	struct riso_slots *s;
 	int i;
@@ -128,12 +128,12 @@ static void free_slots(struct riso_slots *s)
 }
 
 /**
- * riso_comp_free - take the tags of a flow back
+ * riso_tag_free - take the tags of a flow back
  * @f: a flow that has none out
  *
  * Context: any.
  */
-void riso_comp_free(struct riso_flow *f)
+void riso_tag_free(struct riso_flow *f)
 {
 	if (f->slots)
 		free_slots(f->slots);
@@ -141,12 +141,12 @@ void riso_comp_free(struct riso_flow *f)
 }
 
 /**
- * riso_comp_abandon - the QP is gone, its completions may still come
+ * riso_cq_abandon - the QP is gone, its completions may still come
  * @f: the flow, under neither lock
  *
  * Context: process.
  */
-void riso_comp_abandon(struct riso_flow *f)
+void riso_cq_abandon(struct riso_flow *f)
 {
 	struct riso_slots *s = f->slots;
 	unsigned long flags;
@@ -171,26 +171,26 @@ static struct riso_slot *slot_at(const struct riso_slots *s, u32 pos)
 }
 
 /**
- * riso_comp_oldest - the slot that should complete next
+ * riso_tag_oldest - the slot that should complete next
  * @s: slots of a flow
  *
  * Context: under &riso_dev.lock.
  * Return: the slot or NULL.
  */
-struct riso_slot *riso_comp_oldest(const struct riso_slots *s)
+struct riso_slot *riso_tag_oldest(const struct riso_slots *s)
 {
 	lockdep_assert_held(&s->flow->rd->lock);
 	return s->head == s->tail ? NULL : slot_at(s, s->tail);
 }
 
 /**
- * riso_comp_has_pieces - is a part of a work request out that is not its last?
+ * riso_tag_has_pieces - is a part of a work request out that is not its last?
  * @s: slots of a flow, or NULL
  *
  * Context: under &riso_dev.lock.
  * Return: true if so.
  */
-bool riso_comp_has_pieces(const struct riso_slots *s)
+bool riso_tag_has_pieces(const struct riso_slots *s)
 {
 	u32 pos;
 
@@ -205,7 +205,7 @@ bool riso_comp_has_pieces(const struct riso_slots *s)
 }
 
 /**
- * riso_comp_tag - take the next slot
+ * riso_tag_take - take the next slot
  * @s: slots of a flow, with one free
  *
  * The slot answers for all that was posted since the last one was taken.
@@ -213,7 +213,7 @@ bool riso_comp_has_pieces(const struct riso_slots *s)
  * Context: under &riso_dev.lock.
  * Return: the slot, to be filled in.
  */
-struct riso_slot *riso_comp_tag(struct riso_slots *s)
+struct riso_slot *riso_tag_take(struct riso_slots *s)
 {
 	struct riso_slot *slot = slot_at(s, s->head++);
 	int dir;
@@ -229,7 +229,7 @@ struct riso_slot *riso_comp_tag(struct riso_slots *s)
 }
 
 /**
- * riso_comp_untag - give back slots whose work requests were not taken
+ * riso_tag_untag - give back slots whose work requests were not taken
  * @f: the flow
  * @head: where the first of them was taken
  * @untagged_wire: what had been posted without a tag then
@@ -237,8 +237,7 @@ struct riso_slot *riso_comp_tag(struct riso_slots *s)
  *
  * Context: under &riso_dev.lock, by the one that took them.
  */
-void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire,
-		     u32 ops)
+void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32 ops)
 {
 	struct riso_slots *s = f->slots;
 	int dir;
@@ -318,7 +317,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 		if (f) {
 			f->flush = true;
 			riso_news_failed(f, wc->status);
-			riso_queue_kill(f, slot->seq);
+			riso_ring_kill(f, slot->seq);
 		}
 	}
 	if (f) {
@@ -412,7 +411,7 @@ static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
 }
 
 /**
- * riso_comp_poll - what the ULP's poll_cq does
+ * riso_cq_poll - what the ULP's poll_cq does
  * @c: the CQ
  * @num: entries wanted
  * @found: of these, what the provider has given already, in front
@@ -421,7 +420,7 @@ static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
  * Context: any.
  * Return: entries found; fewer than @num means that the CQ is empty.
  */
-int riso_comp_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
+int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
 {
 	unsigned long flags;
 	int got, n;
@@ -458,7 +457,7 @@ static bool may_be_quiet(const struct riso_cq *c)
 }
 
 /**
- * riso_comp_notify - what the ULP's req_notify_cq does
+ * riso_cq_notify - what the ULP's req_notify_cq does
  * @c: the CQ
  * @flags: of the request
  *
@@ -474,7 +473,7 @@ static bool may_be_quiet(const struct riso_cq *c)
  * Return: more than 0 if the ULP asked to be told of, and has, completions that
  * it did not poll; else what the provider returned.
  */
-int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
+int riso_cq_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
 {
 	struct riso_dev *rd = c->rd;
 	bool missed, quiet;
@@ -531,7 +530,7 @@ static void purge_soft(struct riso_cq *c, const struct ib_qp *qp)
 }
 
 /**
- * riso_comp_purge - drop what nobody has polled of a QP that is gone
+ * riso_cq_purge - drop what nobody has polled of a QP that is gone
  * @rd: the device
  * @qp: the QP; the provider has destroyed or reset it
  *
@@ -540,7 +539,7 @@ static void purge_soft(struct riso_cq *c, const struct ib_qp *qp)
  *
  * Context: process.
  */
-void riso_comp_purge(struct riso_dev *rd, const struct ib_qp *qp)
+void riso_cq_purge(struct riso_dev *rd, const struct ib_qp *qp)
 {
 	struct ib_cq *cqs[] = { qp->send_cq, qp->recv_cq };
 	struct riso_cq *c;
@@ -548,7 +547,7 @@ void riso_comp_purge(struct riso_dev *rd, const struct ib_qp *qp)
 
 	rcu_read_lock();
 	for (i = 0; i < ARRAY_SIZE(cqs); i++) {
-		c = cqs[i] ? riso_comp_cq_find(rd, cqs[i]) : NULL;
+		c = cqs[i] ? riso_cq_find(rd, cqs[i]) : NULL;
 		if (c)
 			purge_soft(c, qp);
 	}
@@ -584,13 +583,13 @@ static void check_quiet(struct riso_cq *c)
 }
 
 /**
- * riso_comp_use - a flow is managed from now on, or no longer
+ * riso_cq_use - a flow is managed from now on, or no longer
  * @f: the flow
  * @managed: it is
  *
  * Context: &riso_dev.mutex.
  */
-void riso_comp_use(struct riso_flow *f, bool managed)
+void riso_cq_use(struct riso_flow *f, bool managed)
 {
 	struct riso_cq *c = f->cq;
 	u32 uses = managed ? 1 + (f->qp->recv_cq == f->qp->send_cq) : 0;
@@ -635,14 +634,14 @@ static void reap_cq(struct riso_cq *c)
 }
 
 /**
- * riso_comp_reap - look for completions that nobody has polled yet
+ * riso_cq_reap - look for completions that nobody has polled yet
  * @rd: the device
  *
  * Looks at the CQs of the flows that have waited longest.
  *
  * Context: any but under a lock of ours.
  */
-void riso_comp_reap(struct riso_dev *rd)
+void riso_cq_reap(struct riso_dev *rd)
 {
 	struct riso_cq *cqs[RISO_REAP_CQS];
 	struct riso_flow *f;
@@ -696,13 +695,13 @@ static bool is_unmarked(const struct riso_flow *f)
 
 	lockdep_assert_held(&f->rd->lock);
 	return !f->marked && (s->head != s->tail || s->untagged) &&
-	       riso_comp_has_slot(s);
+	       riso_tag_has_slot(s);
 }
 
 /* Take a slot for the marker; under &riso_dev.lock. */
 static struct riso_slot *take_mark(struct riso_flow *f)
 {
-	struct riso_slot *slot = riso_comp_tag(f->slots);
+	struct riso_slot *slot = riso_tag_take(f->slots);
 
 	lockdep_assert_held(&f->rd->lock);
 	slot->flags = RISO_SLOT_POSTED | RISO_SLOT_SIGNALED | RISO_SLOT_MARK;
@@ -768,7 +767,7 @@ static void mark_taken(struct riso_flow *f)
  * first and as flushed for the rest, once everything before it has completed. If the ULP
  * has put the QP into error itself, all are flushed.
  */
-void riso_comp_refuse(struct work_struct *work)
+void riso_refuse_work(struct work_struct *work)
 {
 	struct riso_flow *f = container_of(to_delayed_work(work),
 					   struct riso_flow, refuse);
@@ -781,7 +780,7 @@ void riso_comp_refuse(struct work_struct *work)
 
 	spin_lock_irq(&c->poll_lock);
 	spin_lock(&f->rd->lock);
-	while (riso_queue_len(&f->q) && !awaits(f->slots) && soft_room(c)) {
+	while (riso_ring_len(&f->q) && !awaits(f->slots) && soft_room(c)) {
 		struct ib_wc *wc = &c->soft[c->soft_tail % RISO_SOFT];
 		u64 wr_id;
 
@@ -791,7 +790,7 @@ void riso_comp_refuse(struct work_struct *work)
 		/* Chunks of it that were taken may yet be flushed. */
 		if (f->q.cur.done)
 			f->slots->refused_seq = f->q.seq;
-		if (!riso_queue_pop(f, &wr_id))
+		if (!riso_ring_pop(f, &wr_id))
 			continue;
 		memset(wc, 0, sizeof(*wc));
 		wc->wr_id = wr_id;
@@ -803,7 +802,7 @@ void riso_comp_refuse(struct work_struct *work)
 		c->soft_tail++;
 		told = true;
 	}
-	more = riso_queue_len(&f->q);
+	more = riso_ring_len(&f->q);
 	spin_unlock(&f->rd->lock);
 	spin_unlock_irq(&c->poll_lock);
 	if (mark)
@@ -818,14 +817,14 @@ void riso_comp_refuse(struct work_struct *work)
 /* --- CQs --- */
 
 /**
- * riso_comp_cq_find - look a CQ up
+ * riso_cq_find - look a CQ up
  * @rd: its device
  * @cq: the CQ
  *
  * Context: RCU read side or &riso_dev.mutex.
  * Return: its shadow or NULL.
  */
-struct riso_cq *riso_comp_cq_find(struct riso_dev *rd, const struct ib_cq *cq)
+struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq)
 {
 	struct riso_cq *c;
 
@@ -862,14 +861,14 @@ static struct riso_cq *add_cq(struct riso_dev *rd, struct ib_cq *cq, u32 room)
 }
 
 /**
- * riso_comp_cq_created - remember what a new kernel CQ has room for
+ * riso_cq_created - remember what a new kernel CQ has room for
  * @rd: its device
  * @cq: the CQ
  * @extra: CQEs that were added for us
  *
  * Context: may sleep.
  */
-void riso_comp_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra)
+void riso_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra)
 {
 	riso_dev_lock(rd);
 	add_cq(rd, cq, extra);
@@ -885,18 +884,18 @@ static void free_cq_rcu(struct rcu_head *head)
 }
 
 /**
- * riso_comp_cq_destroyed - a CQ is about to go
+ * riso_cq_destroyed - a CQ is about to go
  * @rd: its device
  * @cq: the CQ, which no QP uses any more
  *
  * Context: may sleep.
  */
-void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
+void riso_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
 {
 	struct riso_cq *c;
 
 	riso_dev_lock(rd);
-	c = riso_comp_cq_find(rd, cq);
+	c = riso_cq_find(rd, cq);
 	if (c) {
 		hash_del_rcu(&c->hash);
 		spin_lock_irq(&c->poll_lock);
@@ -912,7 +911,7 @@ void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
 }
 
 /**
- * riso_comp_reserve - reserve CQEs for the chunks of a flow
+ * riso_cq_reserve - reserve CQEs for the chunks of a flow
  * @f: a new flow; its cq and cq_room are set
  * @cq: its send CQ
  *
@@ -922,10 +921,10 @@ void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
  * Context: &riso_dev.mutex.
  * Return: true if there is enough.
  */
-bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq)
+bool riso_cq_reserve(struct riso_flow *f, struct ib_cq *cq)
 {
 	struct riso_dev *rd = f->rd;
-	struct riso_cq *c = riso_comp_cq_find(rd, cq);
+	struct riso_cq *c = riso_cq_find(rd, cq);
 	u32 want = RISO_SLOTS;
 
 	lockdep_assert_held(&rd->mutex);
@@ -960,12 +959,12 @@ bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq)
 }
 
 /**
- * riso_comp_release - give reserved CQEs back
+ * riso_cq_release - give reserved CQEs back
  * @f: the flow
  *
  * Context: &riso_dev.mutex.
  */
-void riso_comp_release(struct riso_flow *f)
+void riso_cq_release(struct riso_flow *f)
 {
 	struct ib_cq *cq;
 
@@ -984,13 +983,13 @@ void riso_comp_release(struct riso_flow *f)
 }
 
 /**
- * riso_comp_idle - is nothing of ours in any CQ?
+ * riso_cq_idle - is nothing of ours in any CQ?
  * @rd: the device
  *
  * Context: &riso_dev.mutex.
  * Return: true if no tag and no reaped completion is left.
  */
-bool riso_comp_idle(struct riso_dev *rd)
+bool riso_cq_idle(struct riso_dev *rd)
 {
 	struct riso_cq *c;
 	bool idle = true;
@@ -1012,12 +1011,12 @@ bool riso_comp_idle(struct riso_dev *rd)
 }
 
 /**
- * riso_comp_forget - drop the shadows of a device whose hooks are gone
+ * riso_cq_forget - drop the shadows of a device whose hooks are gone
  * @rd: the device
  *
  * Context: &riso_dev.mutex.
  */
-void riso_comp_forget(struct riso_dev *rd)
+void riso_cq_forget(struct riso_dev *rd)
 {
 	struct hlist_node *tmp;
 	struct riso_cq *c;

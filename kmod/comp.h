@@ -147,31 +147,30 @@ struct riso_cq {
 	struct rcu_head rcu;
 };
 
-static inline bool riso_comp_has_slot(const struct riso_slots *s)
+static inline bool riso_tag_has_slot(const struct riso_slots *s)
 {
 	return s->head - s->tail < s->num;
 }
 
-void riso_comp_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra);
-void riso_comp_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq);
-struct riso_cq *riso_comp_cq_find(struct riso_dev *rd, const struct ib_cq *cq);
-bool riso_comp_has_pieces(const struct riso_slots *s);
-bool riso_comp_reserve(struct riso_flow *f, struct ib_cq *cq);
-void riso_comp_release(struct riso_flow *f);
-int riso_comp_alloc(struct riso_flow *f);
-void riso_comp_free(struct riso_flow *f);
-void riso_comp_abandon(struct riso_flow *f);
-struct riso_slot *riso_comp_oldest(const struct riso_slots *s);
-struct riso_slot *riso_comp_tag(struct riso_slots *s);
-void riso_comp_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire,
-		     u32 ops);
-int riso_comp_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc);
-int riso_comp_notify(struct riso_cq *c, enum ib_cq_notify_flags flags);
-void riso_comp_purge(struct riso_dev *rd, const struct ib_qp *qp);
-void riso_comp_reap(struct riso_dev *rd);
-void riso_comp_use(struct riso_flow *f, bool managed);
-void riso_comp_refuse(struct work_struct *work);
-bool riso_comp_idle(struct riso_dev *rd);
-void riso_comp_forget(struct riso_dev *rd);
+void riso_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra);
+void riso_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq);
+struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq);
+bool riso_tag_has_pieces(const struct riso_slots *s);
+bool riso_cq_reserve(struct riso_flow *f, struct ib_cq *cq);
+void riso_cq_release(struct riso_flow *f);
+int riso_tag_alloc(struct riso_flow *f);
+void riso_tag_free(struct riso_flow *f);
+void riso_cq_abandon(struct riso_flow *f);
+struct riso_slot *riso_tag_oldest(const struct riso_slots *s);
+struct riso_slot *riso_tag_take(struct riso_slots *s);
+void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32 ops);
+int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc);
+int riso_cq_notify(struct riso_cq *c, enum ib_cq_notify_flags flags);
+void riso_cq_purge(struct riso_dev *rd, const struct ib_qp *qp);
+void riso_cq_reap(struct riso_dev *rd);
+void riso_cq_use(struct riso_flow *f, bool managed);
+void riso_refuse_work(struct work_struct *work);
+bool riso_cq_idle(struct riso_dev *rd);
+void riso_cq_forget(struct riso_dev *rd);
 
 #endif /* RISO_COMP_H */

@@ -206,7 +206,7 @@ static void unhook(struct riso_dev *rd)
 	riso_hook_detach(rd);
 	riso_dev_lock(rd);
 	riso_flow_forget_all(rd);
-	riso_comp_forget(rd);
+	riso_cq_forget(rd);
 	riso_dev_unlock(rd);
 }
 
@@ -294,13 +294,13 @@ static void drain_work(struct work_struct *work)
 			uncover(rd);
 		return;
 	}
-	riso_comp_reap(rd);
+	riso_cq_reap(rd);
 	riso_sched_run(rd);
 	riso_dev_lock(rd);
 	riso_notify_some(rd);
 	settled = !riso_manage_settle_all(rd);
 	if (leaving)
-		settled = settled && riso_comp_idle(rd);
+		settled = settled && riso_cq_idle(rd);
 	/* It changes under the mutex. */
 	news = rd->told_latency != !!rd->latency_flows;
 	if (news)
@@ -312,7 +312,7 @@ static void drain_work(struct work_struct *work)
 		/* Without its timer nothing is reaped: look once more. */
 		riso_watch_stop(rd);
 		riso_dev_lock(rd);
-		settled = riso_comp_idle(rd);
+		settled = riso_cq_idle(rd);
 		riso_dev_unlock(rd);
 		if (settled) {
 			finish(rd);

@@ -91,7 +91,7 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp, const struct ib_qp_
 	INIT_LIST_HEAD(&f->managed);
 	INIT_LIST_HEAD(&f->arb);
 	INIT_LIST_HEAD(&f->reap);
-	INIT_DELAYED_WORK(&f->refuse, riso_comp_refuse);
+	INIT_DELAYED_WORK(&f->refuse, riso_refuse_work);
 	identify_owner(f, user);
 
 	riso_dev_lock(rd);
@@ -179,14 +179,14 @@ static void reset_flow(struct riso_flow *f)
 	f->fail_ns = 0;
 	f->debt = false;
 	if (f->q.recs) {
-		riso_queue_drop(f);
+		riso_ring_drop(f);
 		riso_sched_forget(f);
 	}
 	spin_unlock_irq(&rd->lock);
 	if (!f->q.recs)
 		return;
-	riso_comp_abandon(f);
-	if (riso_comp_alloc(f)) {
+	riso_cq_abandon(f);
+	if (riso_tag_alloc(f)) {
 		f->no_memory = true;
 		spin_lock_irq(&rd->lock);
 		riso_manage_set_mode(f, RISO_FLOW_PASS);
@@ -302,7 +302,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 	riso_nl_changed();
 	if (f->q.recs) {
 		spin_lock_irq(&rd->lock);
-		riso_queue_drop(f);
+		riso_ring_drop(f);
 		spin_unlock_irq(&rd->lock);
 		riso_manage_make_bare(f);
 	}
@@ -310,9 +310,9 @@ void riso_flow_destroyed(struct riso_flow *f)
 	riso_manage_set_mode(f, RISO_FLOW_PASS);
 	list_del_init(&f->news);
 	spin_unlock_irq(&rd->lock);
-	riso_comp_use(f, false);
-	riso_comp_abandon(f);
-	riso_comp_release(f);
+	riso_cq_use(f, false);
+	riso_cq_abandon(f);
+	riso_cq_release(f);
 	riso_manage_count_latency(f, false);
 	riso_manage_set_shim(f, false);
 	riso_manage_tally(f, true);
@@ -360,7 +360,7 @@ u32 riso_flow_held(struct riso_flow *f)
 	u32 held;
 
 	spin_lock_irqsave(&f->rd->lock, flags);
-	held = f->q.recs ? riso_queue_len(&f->q) : 0;
+	held = f->q.recs ? riso_ring_len(&f->q) : 0;
 	spin_unlock_irqrestore(&f->rd->lock, flags);
 	return held;
 }
@@ -378,7 +378,7 @@ void riso_flow_release_all(struct riso_dev *rd)
 
 	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->qpns, qpn, f)
-		riso_comp_release(f);
+		riso_cq_release(f);
 }
 
 /**

@@ -183,7 +183,7 @@ struct riso_flow {
 	u64 fail_ns;
 	u64 progress_ns;
 
-	struct riso_queue q;
+	struct riso_ring q;
 	struct riso_slots *slots;
 	struct list_head managed;
 	struct list_head arb;

@@ -71,8 +71,8 @@ static bool may_pass(const struct riso_flow *f)
 	lockdep_assert_held(&f->rd->lock);
 	/* The provider knows best what to say about a QP that cannot send yet. */
 	return f->mode == RISO_FLOW_PASS || f->state < IB_QPS_RTS ||
-	       (f->mode == RISO_FLOW_DRAIN && !riso_queue_len(&f->q) && !f->posting &&
-		!riso_comp_has_pieces(f->slots));
+	       (f->mode == RISO_FLOW_DRAIN && !riso_ring_len(&f->q) && !f->posting &&
+		!riso_tag_has_pieces(f->slots));
 }
 
 /* The work requests of a managed flow: queue them, or say 1 to pass them on. */
@@ -88,7 +88,7 @@ static noinline int post_managed(struct riso_flow *f,
 
 	spin_lock_irqsave(&rd->lock, flags);
 	pass = may_pass(f);
-	if (!pass && f->mode == RISO_FLOW_MANAGED && !riso_queue_knows(wr)) {
+	if (!pass && f->mode == RISO_FLOW_MANAGED && !riso_ring_knows(wr)) {
 		/* Behind what is held it has to wait all the same. */
 		riso_manage_surrender(f);
 		pass = may_pass(f);
@@ -98,8 +98,8 @@ static noinline int post_managed(struct riso_flow *f,
 		return 1;
 	}
 	now = ktime_get_ns();
-	first = !riso_queue_len(&f->q);
-	err = riso_queue_add(f, wr, now);
+	first = !riso_ring_len(&f->q);
+	err = riso_ring_add(f, wr, now);
 	if (!err) {
 		if (f->refused)
 			queue_delayed_work(riso_wq, &f->refuse, 0);
@@ -154,10 +154,10 @@ static int recheck_tags(struct riso_dev *rd, struct ib_cq *cq, int num, int foun
 
 	/* Pairs with &riso_dev.lock: a flow posts under it after riso_cq.tagged was set. */
 	smp_rmb();
-	c = riso_comp_cq_find(rd, cq);
+	c = riso_cq_find(rd, cq);
 	if (!c || !READ_ONCE(c->tagged))
 		return found;
-	return riso_comp_poll(c, num, found, wc);
+	return riso_cq_poll(c, num, found, wc);
 }
 
 static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
@@ -169,9 +169,9 @@ static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 	if (cq->uobject)
 		return rd->orig.poll_cq(cq, num, wc);
 	rcu_read_lock();
-	c = riso_comp_cq_find(rd, cq);
+	c = riso_cq_find(rd, cq);
 	if (c && READ_ONCE(c->tagged)) {
-		ret = riso_comp_poll(c, num, 0, wc);
+		ret = riso_cq_poll(c, num, 0, wc);
 	} else {
 		ret = rd->orig.poll_cq(cq, num, wc);
 		if (ret > 0)
@@ -192,9 +192,9 @@ static int hook_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 	if (cq->uobject)
 		return rd->orig.req_notify_cq(cq, flags);
 	rcu_read_lock();
-	c = riso_comp_cq_find(rd, cq);
-	ret = c && READ_ONCE(c->tagged) ? riso_comp_notify(c, flags) :
-					  rd->orig.req_notify_cq(cq, flags);
+	c = riso_cq_find(rd, cq);
+	ret = c && READ_ONCE(c->tagged) ? riso_cq_notify(c, flags) :
+					rd->orig.req_notify_cq(cq, flags);
 	rcu_read_unlock();
 	return ret;
 }
@@ -242,7 +242,7 @@ static void hand_over(struct riso_flow *f)
 		return;
 	for (;;) {
 		spin_lock_irq(&rd->lock);
-		done = !f->q.recs || !riso_queue_tells(&f->q) || f->flush ||
+		done = !f->q.recs || !riso_ring_tells(&f->q) || f->flush ||
 		       f->refused || f->state != IB_QPS_RTS;
 		if (!done && was != f->q.head) {
 			was = f->q.head;
@@ -256,7 +256,7 @@ static void hand_over(struct riso_flow *f)
 			return;
 		riso_sched_run(rd);
 		/* data_race(): a look too early or too late only costs a sleep. */
-		if (data_race(riso_queue_tells(&f->q)))
+		if (data_race(riso_ring_tells(&f->q)))
 			usleep_range(RISO_HAND_OVER_US, 2 * RISO_HAND_OVER_US);
 	}
 }
@@ -279,7 +279,7 @@ static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 	if (f && !ret)
 		riso_flow_modified(f, attr, mask);
 	if (reset && !ret)
-		riso_comp_purge(rd, qp);
+		riso_cq_purge(rd, qp);
 	if (reset)
 		riso_flow_resume(f);
 	srcu_read_unlock(&rd->srcu, idx);
@@ -306,7 +306,7 @@ static int hook_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 		riso_flow_resume(f);
 	}
 	if (!ret)
-		riso_comp_purge(rd, qp);
+		riso_cq_purge(rd, qp);
 	srcu_read_unlock(&rd->srcu, idx);
 	return ret;
 }
@@ -368,7 +368,7 @@ static int hook_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
 				   rd->ibdev->attrs.max_cqe);
 		ret = rd->orig.create_cq(cq, &larger, arg);
 		if (!ret)
-			riso_comp_cq_created(rd, cq, larger.cqe - attr->cqe);
+			riso_cq_created(rd, cq, larger.cqe - attr->cqe);
 	}
 	srcu_read_unlock(&rd->srcu, idx);
 	return ret;
@@ -378,7 +378,7 @@ static int hook_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
 static void forget_cq(struct riso_dev *rd, struct ib_cq *cq)
 {
 	if (!cq->uobject)
-		riso_comp_cq_destroyed(rd, cq);
+		riso_cq_destroyed(rd, cq);
 }
 
 static int hook_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)

@@ -37,13 +37,13 @@ int riso_manage_make_ready(struct riso_flow *f)
 
 	if (f->q.recs)
 		return 0;
-	size = riso_queue_size(f);
+	size = riso_ring_size(f);
 	if (atomic64_add_return(size, &memory_used) >
 	    (totalram_pages() << PAGE_SHIFT) / RISO_MEMORY_SHARE)
 		goto err_used;
-	if (riso_queue_alloc(f))
+	if (riso_ring_alloc(f))
 		goto err_used;
-	if (!f->slots && riso_comp_alloc(f))
+	if (!f->slots && riso_tag_alloc(f))
 		goto err_queue;
 	spin_lock_irq(&f->rd->lock);
 	list_add_tail(&f->managed, &f->rd->managed);
@@ -51,7 +51,7 @@ int riso_manage_make_ready(struct riso_flow *f)
 	return 0;
 
 err_queue:
-	riso_queue_free(f);
+	riso_ring_free(f);
 err_used:
 	atomic64_sub(size, &memory_used);
 	return -ENOMEM;
@@ -71,8 +71,8 @@ void riso_manage_make_bare(struct riso_flow *f)
 	list_del_init(&f->managed);
 	riso_sched_forget(f);
 	spin_unlock_irq(&f->rd->lock);
-	riso_queue_free(f);
-	atomic64_sub(riso_queue_size(f), &memory_used);
+	riso_ring_free(f);
+	atomic64_sub(riso_ring_size(f), &memory_used);
 }
 
 /**
@@ -167,7 +167,7 @@ void riso_manage_count_latency(struct riso_flow *f, bool latency)
 /* What the flow holds and posts counts for its new group from now on. */
 static void leave_group(struct riso_flow *f, struct riso_group *old, struct riso_group *g)
 {
-	u32 held = f->q.recs ? riso_queue_len(&f->q) : 0;
+	u32 held = f->q.recs ? riso_ring_len(&f->q) : 0;
 	u64 now = ktime_get_ns();
 
 	if (held) {
@@ -262,7 +262,7 @@ static bool settle_flow(struct riso_flow *f)
 		return true;
 	if (f->mode == RISO_FLOW_MANAGED)
 		return f->rd->state == RISO_STATE_ENFORCE;
-	if (riso_queue_len(&f->q) || f->posting ||
+	if (riso_ring_len(&f->q) || f->posting ||
 	    (f->slots && f->slots->head != f->slots->tail))
 		return false;
 	riso_manage_set_mode(f, RISO_FLOW_PASS);
@@ -312,7 +312,7 @@ void riso_manage_bare_all(struct riso_dev *rd)
 	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->qpns, qpn, f) {
 		riso_manage_make_bare(f);
-		riso_comp_free(f);
+		riso_tag_free(f);
 		riso_manage_tally(f, false);
 	}
 }

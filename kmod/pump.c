@@ -41,7 +41,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 		rd->want_ns = min(rd->want_ns, f->retry_ns);
 	spin_unlock_irqrestore(&rd->lock, flags);
 
-	riso_comp_reap(rd);
+	riso_cq_reap(rd);
 	riso_sched_run(rd);
 	return HRTIMER_NORESTART;
 }

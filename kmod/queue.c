@@ -10,7 +10,7 @@
  * the provider reads the records themselves.
  *
  * Everything here runs under &riso_dev.lock, in any context, and neither
- * allocates nor sleeps, but for riso_queue_alloc() and riso_queue_free(), which
+ * allocates nor sleeps, but for riso_ring_alloc() and riso_ring_free(), which
  * run in process context while nobody else can find the queue.
  *
  * Only plain RDMA_WRITE and RDMA_READ are cut: RC places their bytes in order, so
@@ -82,7 +82,7 @@ static_assert(offsetof(struct riso_sge, length) ==
 	      offsetof(struct ib_sge, length));
 static_assert(offsetof(struct riso_sge, lkey) == offsetof(struct ib_sge, lkey));
 
-static struct riso_rec *rec_at(const struct riso_queue *q, u64 pos)
+static struct riso_rec *rec_at(const struct riso_ring *q, u64 pos)
 {
 	u32 index;
 
@@ -99,19 +99,19 @@ static u32 rec_stride(const struct riso_flow *f)
 }
 
 /**
- * riso_queue_size - memory that a queue takes
+ * riso_ring_size - memory that a queue takes
  * @f: the flow
  *
  * Return: bytes.
  */
-u64 riso_queue_size(const struct riso_flow *f)
+u64 riso_ring_size(const struct riso_flow *f)
 {
 	return (u64)(f->sq_depth + RISO_BATCH) * rec_stride(f) +
 	       RISO_BATCH * f->max_sge * sizeof(struct ib_sge);
 }
 
 /**
- * riso_queue_alloc - get the memory of a queue
+ * riso_ring_alloc - get the memory of a queue
  * @f: a flow without one
  *
  * The ring holds as many records as the ULP may have work requests, so it cannot
@@ -121,11 +121,11 @@ u64 riso_queue_size(const struct riso_flow *f)
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
-int riso_queue_alloc(struct riso_flow *f)
+int riso_ring_alloc(struct riso_flow *f)
 {
 	u32 depth = f->sq_depth + RISO_BATCH;
 	u32 stride = rec_stride(f);
-	struct riso_queue *q = &f->q;
+	struct riso_ring *q = &f->q;
 	struct ib_sge *scratch;
 	void *recs;
 
@@ -155,12 +155,12 @@ int riso_queue_alloc(struct riso_flow *f)
 }
 
 /**
- * riso_queue_free - give the memory of a queue back
+ * riso_ring_free - give the memory of a queue back
  * @f: a flow whose queue nobody uses
  *
  * Context: may sleep.
  */
-void riso_queue_free(struct riso_flow *f)
+void riso_ring_free(struct riso_flow *f)
 {
 	struct ib_sge *scratch = f->q.scratch;
 	void *recs = f->q.recs;
@@ -228,12 +228,12 @@ static bool is_told(enum ib_wr_opcode opcode)
 }
 
 /**
- * riso_queue_knows - is each opcode of a chain known here?
+ * riso_ring_knows - is each opcode of a chain known here?
  * @wr: first of the chain
  *
  * Return: false if one may have a container or an effect that is not.
  */
-bool riso_queue_knows(const struct ib_send_wr *wr)
+bool riso_ring_knows(const struct ib_send_wr *wr)
 {
 	for (; wr; wr = wr->next)
 		if (container_of_opcode(wr->opcode) == RISO_IN_UNKNOWN)
@@ -324,7 +324,7 @@ static void copy_wr(struct riso_rec *rec, const struct ib_send_wr *wr, u64 now)
 }
 
 /**
- * riso_queue_add - take a chain of work requests over from the ULP
+ * riso_ring_add - take a chain of work requests over from the ULP
  * @f: the flow
  * @wr: first of the chain
  * @now: time, ns
@@ -334,10 +334,10 @@ static void copy_wr(struct riso_rec *rec, const struct ib_send_wr *wr, u64 now)
  * Return: 0; -ENOMEM when the ULP has posted more than it may; -EINVAL for a
  * work request that no provider would take.
  */
-int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
+int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 {
-	struct riso_queue *q = &f->q;
-	u32 len = riso_queue_len(q);
+	struct riso_ring *q = &f->q;
+	u32 len = riso_ring_len(q);
 	u32 room = f->sq_depth;
 	const struct ib_send_wr *w;
 	int err;
@@ -369,7 +369,7 @@ int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 		riso_pressure_hold(&f->group->pressure, 1);
 		f->rd->stats[RISO_STAT_WR_QUEUED]++;
 		trace_wr_queue(f, w->wr_id, w->opcode, rec->len,
-			       riso_queue_len(q));
+			       riso_ring_len(q));
 	}
 	return 0;
 }
@@ -397,28 +397,28 @@ static enum riso_dir rec_dir(const struct riso_rec *rec)
 }
 
 /**
- * riso_queue_next - wire bytes of what goes out next
+ * riso_batch_next - wire bytes of what goes out next
  * @f: a flow with something held
  * @chunk: size that it would be cut to, 0 is off
  *
  * Return: bytes.
  */
-u32 riso_queue_next(const struct riso_flow *f, u32 chunk)
+u32 riso_batch_next(const struct riso_flow *f, u32 chunk)
 {
-	const struct riso_queue *q = &f->q;
+	const struct riso_ring *q = &f->q;
 
 	lockdep_assert_held(&f->rd->lock);
 	return piece_wire(f, piece_len(rec_at(q, q->head), q->cur.done, chunk));
 }
 
 /**
- * riso_queue_sum - wire bytes of all that is held
+ * riso_ring_sum - wire bytes of all that is held
  * @f: the flow, with nothing cut
  * @wire: filled in, by direction
  */
-void riso_queue_sum(const struct riso_flow *f, u64 *wire)
+void riso_ring_sum(const struct riso_flow *f, u64 *wire)
 {
-	const struct riso_queue *q = &f->q;
+	const struct riso_ring *q = &f->q;
 	u64 pos;
 
 	lockdep_assert_held(&f->rd->lock);
@@ -431,31 +431,31 @@ void riso_queue_sum(const struct riso_flow *f, u64 *wire)
 }
 
 /**
- * riso_queue_since - since when something is held
+ * riso_ring_since - since when something is held
  * @f: a flow with something held
  *
  * Return: when the ULP posted it, ns.
  */
-u64 riso_queue_since(const struct riso_flow *f)
+u64 riso_ring_since(const struct riso_flow *f)
 {
 	lockdep_assert_held(&f->rd->lock);
 	return rec_at(&f->q, f->q.head)->queued_ns;
 }
 
 /**
- * riso_queue_dir - the direction whose budget goes out next
+ * riso_ring_dir - the direction whose budget goes out next
  * @f: a flow with something held
  *
  * Return: the direction.
  */
-enum riso_dir riso_queue_dir(const struct riso_flow *f)
+enum riso_dir riso_ring_dir(const struct riso_flow *f)
 {
 	lockdep_assert_held(&f->rd->lock);
 	return rec_dir(rec_at(&f->q, f->q.head));
 }
 
 /**
- * riso_queue_fetches - READs and atomics that a flow may have out
+ * riso_batch_fetches - READs and atomics that a flow may have out
  * @f: the flow
  *
  * One less than the QP may have: a provider that runs out of them stalls the whole
@@ -463,7 +463,7 @@ enum riso_dir riso_queue_dir(const struct riso_flow *f)
  *
  * Return: how many, at least 1.
  */
-u32 riso_queue_fetches(const struct riso_flow *f)
+u32 riso_batch_fetches(const struct riso_flow *f)
 {
 	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
 }
@@ -479,7 +479,7 @@ u32 riso_queue_fetches(const struct riso_flow *f)
 static bool fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done)
 {
 	const struct riso_slots *s = f->slots;
-	bool room = riso_comp_has_slot(s);
+	bool room = riso_tag_has_slot(s);
 
 	if (s->sq_used >= f->sq_depth && s->head != s->tail)
 		return false;
@@ -488,12 +488,12 @@ static bool fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done
 	if (f->ending)
 		return room || !done;
 	return room && (!is_fetch(rec->wr.opcode) ||
-			s->rd_out < riso_queue_fetches(f));
+			s->rd_out < riso_batch_fetches(f));
 }
 
 static void pop_head(struct riso_flow *f)
 {
-	struct riso_queue *q = &f->q;
+	struct riso_ring *q = &f->q;
 
 	lockdep_assert_held(&f->rd->lock);
 	q->head++;
@@ -504,24 +504,24 @@ static void pop_head(struct riso_flow *f)
 }
 
 /**
- * riso_queue_ready - could this flow post now, as far as the flow itself goes?
+ * riso_batch_ready - could this flow post now, as far as the flow itself goes?
  * @f: a managed flow
  * @now: time, ns
  *
  * Drops what is dead at the head first.
  *
- * Return: true if riso_queue_cut() would give something.
+ * Return: true if riso_batch_cut() would give something.
  */
-bool riso_queue_ready(struct riso_flow *f, u64 now)
+bool riso_batch_ready(struct riso_flow *f, u64 now)
 {
-	struct riso_queue *q = &f->q;
+	struct riso_ring *q = &f->q;
 
 	lockdep_assert_held(&f->rd->lock);
 	if (f->posting || f->paused || f->refused)
 		return false;
-	while (riso_queue_len(q) && rec_at(q, q->head)->dead)
+	while (riso_ring_len(q) && rec_at(q, q->head)->dead)
 		pop_head(f);
-	if (!riso_queue_len(q) || now < f->retry_ns)
+	if (!riso_ring_len(q) || now < f->retry_ns)
 		return false;
 	if (!f->flush && (f->state < IB_QPS_RTS || f->state == IB_QPS_SQD))
 		return false;
@@ -556,7 +556,7 @@ struct piece {
 
 static void tag_piece(struct riso_flow *f, struct piece *p, u64 now)
 {
-	struct riso_slot *slot = riso_comp_tag(f->slots);
+	struct riso_slot *slot = riso_tag_take(f->slots);
 
 	slot->wr_id = p->rec->wr_id;
 	slot->seq = p->seq;
@@ -590,7 +590,7 @@ static struct ib_send_wr *make_chunk(struct riso_flow *f, u32 n,
 				     const struct riso_rec *rec,
 				     struct riso_cursor *cur, u32 len)
 {
-	struct riso_queue *q = &f->q;
+	struct riso_ring *q = &f->q;
 	struct ib_rdma_wr *wr = &q->batch[n];
 	bool first = !cur->done;
 
@@ -609,8 +609,8 @@ static struct ib_send_wr *make_chunk(struct riso_flow *f, u32 n,
 }
 
 /**
- * riso_queue_cut - make the next batch for the provider
- * @f: a flow for which riso_queue_ready() holds
+ * riso_batch_cut - make the next batch for the provider
+ * @f: a flow for which riso_batch_ready() holds
  * @qt: what it may post
  * @now: time, ns
  * @wire: wire bytes of the batch
@@ -622,17 +622,17 @@ static struct ib_send_wr *make_chunk(struct riso_flow *f, u32 n,
  * ULP's own already.
  *
  * Return: the chain, to be given to the provider without the lock while
- * &riso_flow.posting is set and then to riso_queue_posted(); NULL when nothing
+ * &riso_flow.posting is set and then to riso_batch_posted(); NULL when nothing
  * fits.
  */
-struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
+struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 				  const struct riso_quantum *qt, u64 now,
 				  u32 *wire)
 {
-	struct riso_queue *q = &f->q;
+	struct riso_ring *q = &f->q;
 	struct riso_slots *s = f->slots;
 	struct riso_cursor cur = q->cur;
-	enum riso_dir dir = riso_queue_dir(f);
+	enum riso_dir dir = riso_ring_dir(f);
 	struct ib_send_wr *first = NULL;
 	struct piece p = {};
 	u64 end = min(q->tail, qt->end);
@@ -683,7 +683,7 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 		s->sq_used++;
 		if (is_fetch(rec->wr.opcode))
 			s->rd_out++;
-		if (riso_comp_has_slot(s) &&
+		if (riso_tag_has_slot(s) &&
 		    (!whole || is_fetch(rec->wr.opcode) ||
 		     (wr->send_flags & IB_SEND_SIGNALED)))
 			tag_piece(f, &p, now);
@@ -695,7 +695,7 @@ struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
 	}
 	if (!first)
 		return NULL;
-	if (!p.tagged && riso_comp_has_slot(s))
+	if (!p.tagged && riso_tag_has_slot(s))
 		tag_piece(f, &p, now);
 	if (p.tagged) {
 		p.wr->send_flags |= IB_SEND_SIGNALED;
@@ -738,7 +738,7 @@ static void account(struct riso_flow *f, const struct riso_mark *m, u64 now)
 }
 
 /**
- * riso_queue_posted - the provider has had the batch
+ * riso_batch_posted - the provider has had the batch
  * @f: the flow
  * @err: what post_send() returned
  * @bad_wr: first work request that was not taken, if @err
@@ -748,10 +748,10 @@ static void account(struct riso_flow *f, const struct riso_mark *m, u64 now)
  *
  * Return: what came of it.
  */
-enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
+enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
 				   const struct ib_send_wr *bad_wr, u64 now)
 {
-	struct riso_queue *q = &f->q;
+	struct riso_ring *q = &f->q;
 	struct riso_slots *s = f->slots;
 	const struct riso_mark *m;
 	u32 taken = q->num;
@@ -768,8 +768,7 @@ enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
 	for (i = 0; i < taken; i++)
 		account(f, &q->mark[i], now);
 	if (err) {
-		riso_comp_untag(f, m->slot_head, m->untagged_wire,
-				q->num - taken);
+		riso_tag_untag(f, m->slot_head, m->untagged_wire, q->num - taken);
 		s->untagged = m->untagged;
 		s->sq_used -= q->mark[q->num].sq_used - m->sq_used;
 		s->rd_out -= q->mark[q->num].rd_out - m->rd_out;
@@ -803,13 +802,13 @@ enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
 }
 
 /**
- * riso_queue_pop - take the head out of a queue that the provider refuses
+ * riso_ring_pop - take the head out of a queue that the provider refuses
  * @f: the flow
  * @wr_id: the ULP's identity of the work request
  *
  * Return: true if the ULP has to be told of it.
  */
-bool riso_queue_pop(struct riso_flow *f, u64 *wr_id)
+bool riso_ring_pop(struct riso_flow *f, u64 *wr_id)
 {
 	const struct riso_rec *rec = rec_at(&f->q, f->q.head);
 	bool tell = !rec->dead;
@@ -821,28 +820,28 @@ bool riso_queue_pop(struct riso_flow *f, u64 *wr_id)
 }
 
 /**
- * riso_queue_drop - forget all that is held
+ * riso_ring_drop - forget all that is held
  * @f: a flow for which nobody posts
  *
  * For RESET and destroy, which complete nothing.
  */
-void riso_queue_drop(struct riso_flow *f)
+void riso_ring_drop(struct riso_flow *f)
 {
 	lockdep_assert_held(&f->rd->lock);
-	while (riso_queue_len(&f->q))
+	while (riso_ring_len(&f->q))
 		pop_head(f);
 }
 
 /**
- * riso_queue_kill - post no more of a message that has failed
+ * riso_ring_kill - post no more of a message that has failed
  * @f: the flow
  * @seq: number of its work request
  */
-void riso_queue_kill(struct riso_flow *f, u64 seq)
+void riso_ring_kill(struct riso_flow *f, u64 seq)
 {
-	struct riso_queue *q = &f->q;
+	struct riso_ring *q = &f->q;
 
 	lockdep_assert_held(&f->rd->lock);
-	if (seq - q->seq < riso_queue_len(q))
+	if (seq - q->seq < riso_ring_len(q))
 		rec_at(q, q->head + (seq - q->seq))->dead = true;
 }

@@ -20,7 +20,7 @@ struct riso_slot;
 enum { RISO_BATCH = 8 };
 
 /**
- * struct riso_queue - ring of copied work requests, and the batch being posted
+ * struct riso_ring - ring of copied work requests, and the batch being posted
  * @recs: ring of @depth records of @stride bytes
  * @scratch: @max_sge elements for each chunk of a batch
  * @batch: work requests made for chunks
@@ -36,7 +36,7 @@ enum { RISO_BATCH = 8 };
  * @sparse_end: records before this one go at once, by the rule of sparse groups
  * @told_end: behind the last record that the peer is told of
  */
-struct riso_queue {
+struct riso_ring {
 	void *recs;
 	struct ib_sge *scratch;
 	struct ib_rdma_wr batch[RISO_BATCH];
@@ -62,18 +62,18 @@ struct riso_queue {
 	u64 told_end;
 };
 
-static inline u32 riso_queue_len(const struct riso_queue *q)
+static inline u32 riso_ring_len(const struct riso_ring *q)
 {
 	return q->tail - q->head;
 }
 
 /* Is something held that the peer is told of? */
-static inline bool riso_queue_tells(const struct riso_queue *q)
+static inline bool riso_ring_tells(const struct riso_ring *q)
 {
 	return q->head < q->told_end;
 }
 
-static inline bool riso_queue_is_sparse(const struct riso_queue *q)
+static inline bool riso_ring_is_sparse(const struct riso_ring *q)
 {
 	return q->head < q->sparse_end;
 }
@@ -114,24 +114,24 @@ static inline bool riso_wr_has_data(enum ib_wr_opcode opcode)
 	return opcode != IB_WR_LOCAL_INV && opcode != IB_WR_REG_MR;
 }
 
-u64 riso_queue_size(const struct riso_flow *f);
-int riso_queue_alloc(struct riso_flow *f);
-void riso_queue_free(struct riso_flow *f);
-bool riso_queue_knows(const struct ib_send_wr *wr);
-int riso_queue_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now);
-u32 riso_queue_next(const struct riso_flow *f, u32 chunk);
-void riso_queue_sum(const struct riso_flow *f, u64 *wire);
-u64 riso_queue_since(const struct riso_flow *f);
-u32 riso_queue_fetches(const struct riso_flow *f);
-enum riso_dir riso_queue_dir(const struct riso_flow *f);
-struct ib_send_wr *riso_queue_cut(struct riso_flow *f,
+u64 riso_ring_size(const struct riso_flow *f);
+int riso_ring_alloc(struct riso_flow *f);
+void riso_ring_free(struct riso_flow *f);
+bool riso_ring_knows(const struct ib_send_wr *wr);
+int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now);
+u32 riso_batch_next(const struct riso_flow *f, u32 chunk);
+void riso_ring_sum(const struct riso_flow *f, u64 *wire);
+u64 riso_ring_since(const struct riso_flow *f);
+u32 riso_batch_fetches(const struct riso_flow *f);
+enum riso_dir riso_ring_dir(const struct riso_flow *f);
+struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 				  const struct riso_quantum *qt, u64 now,
 				  u32 *wire);
-enum riso_posted riso_queue_posted(struct riso_flow *f, int err,
+enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
 				   const struct ib_send_wr *bad_wr, u64 now);
-void riso_queue_drop(struct riso_flow *f);
-void riso_queue_kill(struct riso_flow *f, u64 seq);
-bool riso_queue_ready(struct riso_flow *f, u64 now);
-bool riso_queue_pop(struct riso_flow *f, u64 *wr_id);
+void riso_ring_drop(struct riso_flow *f);
+void riso_ring_kill(struct riso_flow *f, u64 seq);
+bool riso_batch_ready(struct riso_flow *f, u64 now);
+bool riso_ring_pop(struct riso_flow *f, u64 *wr_id);
 
 #endif /* RISO_QUEUE_H */

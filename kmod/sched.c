@@ -112,7 +112,7 @@ void riso_sched_remove(struct riso_flow *f)
 static bool goes_whole(const struct riso_flow *f)
 {
 	return f->flush || f->mode == RISO_FLOW_DRAIN ||
-	       (f->ending && riso_queue_tells(&f->q));
+	       (f->ending && riso_ring_tells(&f->q));
 }
 
 static void place_flow(struct riso_flow *f, enum riso_place place)
@@ -156,20 +156,20 @@ void riso_sched_wake(struct riso_flow *f)
 	lockdep_assert_held(&rd->lock);
 	if (!f->q.recs)
 		return;
-	if (!riso_queue_ready(f, now)) {
+	if (!riso_batch_ready(f, now)) {
 		if (!list_empty(&f->arb) && f->place == RISO_PLACE_PARKED &&
 		    now < f->retry_ns)
 			return;
 		riso_sched_remove(f);
-		if (riso_queue_len(&f->q) && !f->posting && !f->paused &&
+		if (riso_ring_len(&f->q) && !f->posting && !f->paused &&
 		    now < f->retry_ns)
 			place_flow(f, RISO_PLACE_PARKED);
 		return;
 	}
-	dir = riso_queue_dir(f);
-	if (goes_whole(f) || f->debt || riso_queue_is_sparse(&f->q)) {
+	dir = riso_ring_dir(f);
+	if (goes_whole(f) || f->debt || riso_ring_is_sparse(&f->q)) {
 		where = RISO_PLACE_URGENT;
-	} else if (!riso_window_fits(f, dir, riso_queue_next(f, riso_window_chunk(f, dir)))) {
+	} else if (!riso_window_fits(f, dir, riso_batch_next(f, riso_window_chunk(f, dir)))) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		trace_throttle(f, dir, 0, f->inflight[dir], riso_window_of_flow(f, dir),
 			       RISO_CAUSE_FLOW);
@@ -238,7 +238,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now, struct tur
 	t->dir = dir;
 	t->qt = (struct riso_quantum){ .chunk = riso_window_chunk(t->f, dir), .end = U64_MAX };
 	l = limits_of(rd, dir, now);
-	need = riso_queue_next(t->f, t->qt.chunk);
+	need = riso_batch_next(t->f, t->qt.chunk);
 	say = riso_window_ask(rd, dir, &l, need, now);
 	/* It may be processes that fill it, which nobody has looked at for a while. */
 	if (say.verdict == RISO_PACER_WINDOW && !l.clocked && !list_empty(&rd->users)) {
@@ -265,16 +265,16 @@ static bool pick_turn(struct riso_dev *rd, u64 now, struct turn *t)
 	f = list_first_entry_or_null(&rd->urgent, struct riso_flow, arb);
 	if (f) {
 		bool whole = goes_whole(f);
-		bool sparse = !whole && riso_queue_is_sparse(&f->q);
+		bool sparse = !whole && riso_ring_is_sparse(&f->q);
 
 		t->f = f;
-		t->dir = riso_queue_dir(f);
+		t->dir = riso_ring_dir(f);
 		t->qt.chunk = whole ? 0 : riso_window_chunk(f, t->dir);
 		t->qt.bytes = whole || sparse ? U64_MAX : 0;
 		t->qt.end = U64_MAX;
 		if (sparse)
 			t->qt.end = f->q.sparse_end;
-		else if (f->ending && riso_queue_tells(&f->q))
+		else if (f->ending && riso_ring_tells(&f->q))
 			t->qt.end = f->q.told_end;
 		t->qt.debt = true;
 		rd->stats[RISO_STAT_DEBT_POSTED]++;
@@ -426,7 +426,7 @@ void riso_sched_run(struct riso_dev *rd)
 			break;
 		}
 		riso_sched_remove(f);
-		wr = riso_queue_cut(f, &t.qt, now, &wire);
+		wr = riso_batch_cut(f, &t.qt, now, &wire);
 		if (WARN_ON_ONCE(!wr))
 			continue;
 		charge_turn(rd, &t, wire, now);
@@ -441,7 +441,7 @@ void riso_sched_run(struct riso_dev *rd)
 		spin_lock_irqsave(&rd->lock, flags);
 		release_cpu();
 		now = ktime_get_ns();
-		how = riso_queue_posted(f, err, bad_wr, now);
+		how = riso_batch_posted(f, err, bad_wr, now);
 		f->posting = false;
 		riso_pressure_serve(&f->group->pressure, false, now);
 		if (how == RISO_POSTED_REFUSED) {
@@ -488,7 +488,7 @@ bool riso_sched_is_sparse(struct riso_flow *f, u64 now)
 	if (!riso_is_shaped(f->rd) || !list_empty(&f->group->dir[RISO_TX].flows) ||
 	    !list_empty(&f->group->dir[RISO_RX].flows))
 		return false;
-	riso_queue_sum(f, wire);
+	riso_ring_sum(f, wire);
 	return fits_slice(f, RISO_TX, wire[RISO_TX], now) &&
 	       fits_slice(f, RISO_RX, wire[RISO_RX], now);
 }
@@ -560,8 +560,8 @@ void riso_sched_refresh(struct riso_flow *f)
 void riso_sched_unstick(struct riso_flow *f, u64 now)
 {
 	lockdep_assert_held(&f->rd->lock);
-	if (!riso_queue_len(&f->q) || f->debt ||
-	    now - max(f->progress_ns, riso_queue_since(f)) < RISO_STUCK_NS)
+	if (!riso_ring_len(&f->q) || f->debt ||
+	    now - max(f->progress_ns, riso_ring_since(f)) < RISO_STUCK_NS)
 		return;
 	f->debt = true;
 	riso_sched_wake(f);

@@ -71,7 +71,7 @@ void riso_show_fill_flow(struct riso_flow *f, struct riso_flow_info *info)
 		.rnr_known = READ_ONCE(f->rnr_known),
 		.error = READ_ONCE(f->error),
 		/* It may be off by those that come and go just now. */
-		.held = data_race(f->q.recs ? riso_queue_len(&f->q) : 0),
+		.held = data_race(f->q.recs ? riso_ring_len(&f->q) : 0),
 	};
 	do {
 		seq = read_seqcount_begin(&rd->cfg_seq);

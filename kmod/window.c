@@ -48,7 +48,7 @@ u32 riso_window_chunk(const struct riso_flow *f, enum riso_dir dir)
 	if (dir == RISO_RX)
 		chunk = max_t(u64, chunk, min_t(u64, RISO_READ_CHUNK_MAX,
 						div_u64(path_bytes(f, dir),
-							riso_queue_fetches(f))));
+							riso_batch_fetches(f))));
 	return riso_chunk_round(chunk, f->mtu);
 }
 
@@ -181,7 +181,7 @@ static const struct riso_slot *find_oldest(struct riso_dev *rd, const struct ris
 	*f = list_first_entry_or_null(&rd->reap, struct riso_flow, reap);
 	if (!*f || (*f)->path.rtt_min == RISO_NEVER)
 		return NULL;
-	return riso_comp_oldest((*f)->slots);
+	return riso_tag_oldest((*f)->slots);
 }
 
 /**

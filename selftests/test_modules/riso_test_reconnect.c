@@ -52,12 +52,12 @@ static int rr_allocates(struct kprobe *probe, struct pt_regs *regs)
 }
 
 static struct kprobe rr_queue = {
-	.symbol_name = "riso_queue_alloc",
+	.symbol_name = "riso_ring_alloc",
 	.pre_handler = rr_allocates,
 };
 
 static struct kprobe rr_tags = {
-	.symbol_name = "riso_comp_alloc",
+	.symbol_name = "riso_tag_alloc",
 	.pre_handler = rr_allocates,
 };
 

@@ -200,7 +200,7 @@ bool pages_changing_little(void)
 	int i;
 
 	share_connect_qp(&s);
-	pages_start_counting("riso_comp_cq_destroyed");
+	pages_start_counting("riso_cq_destroyed");
 	for (i = 0; ok && i < 100; i++)
 		ok = !ibv_destroy_cq(ibv_create_cq(s.context, 1, NULL, NULL, 0));
 	forgotten = pages_stop_counting();
