@@ -233,24 +233,23 @@ struct riso_slot *riso_tag_take(struct riso_slots *s)
  * @f: the flow
  * @head: where the first of them was taken
  * @untagged_wire: what had been posted without a tag then
- * @ops: how many work requests they are
+ * @wire: filled in: bytes that were not taken, by direction
  *
  * Context: under &riso_dev.lock, by the one that took them.
  */
-void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32 ops)
+void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32 *wire)
 {
 	struct riso_slots *s = f->slots;
 	int dir;
 
 	lockdep_assert_held(&f->rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		u32 wire = s->untagged_wire[dir];
 		u32 pos;
 
+		wire[dir] = s->untagged_wire[dir] - untagged_wire[dir];
 		for (pos = head; pos != s->head; pos++)
-			wire += slot_at(s, pos)->wire[dir];
+			wire[dir] += slot_at(s, pos)->wire[dir];
 		s->untagged_wire[dir] = untagged_wire[dir];
-		riso_sched_refund(f, dir, wire - untagged_wire[dir], ops);
 	}
 	while (s->head != head)
 		slot_at(s, --s->head)->flags = 0;

@@ -163,7 +163,7 @@ void riso_tag_free(struct riso_flow *f);
 void riso_cq_abandon(struct riso_flow *f);
 struct riso_slot *riso_tag_oldest(const struct riso_slots *s);
 struct riso_slot *riso_tag_take(struct riso_slots *s);
-void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32 ops);
+void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32 *wire);
 int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc);
 int riso_cq_notify(struct riso_cq *c, enum ib_cq_notify_flags flags);
 void riso_cq_purge(struct riso_dev *rd, const struct ib_qp *qp);

@@ -28,7 +28,6 @@
 #include "flow.h"
 #include "queue.h"
 #include "trace.h"
-#include "window.h"
 
 enum {
 	/*
@@ -743,13 +742,15 @@ static void account(struct riso_flow *f, const struct riso_mark *m, u64 now)
  * @err: what post_send() returned
  * @bad_wr: first work request that was not taken, if @err
  * @now: time, ns
+ * @rest: what was not taken, for the caller to refund
  *
- * What was not taken is in the queue again, in its place, and not charged.
+ * What was not taken is in the ring again, in its place.
  *
  * Return: what came of it.
  */
 enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
-				   const struct ib_send_wr *bad_wr, u64 now)
+				   const struct ib_send_wr *bad_wr, u64 now,
+				   struct riso_untaken *rest)
 {
 	struct riso_ring *q = &f->q;
 	struct riso_slots *s = f->slots;
@@ -767,13 +768,12 @@ enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
 	m = &q->mark[taken];
 	for (i = 0; i < taken; i++)
 		account(f, &q->mark[i], now);
+	*rest = (struct riso_untaken){ .ops = q->num - taken };
 	if (err) {
-		riso_tag_untag(f, m->slot_head, m->untagged_wire, q->num - taken);
+		riso_tag_untag(f, m->slot_head, m->untagged_wire, rest->wire);
 		s->untagged = m->untagged;
 		s->sq_used -= q->mark[q->num].sq_used - m->sq_used;
 		s->rd_out -= q->mark[q->num].rd_out - m->rd_out;
-		if (s->head == s->tail)
-			riso_window_idle(f);
 	}
 	while (q->head != m->head)
 		pop_head(f);

@@ -104,6 +104,16 @@ enum riso_posted {
 	RISO_POSTED_REFUSED,
 };
 
+/**
+ * struct riso_untaken - work requests of a batch that the provider did not take
+ * @wire: their wire bytes, by direction
+ * @ops: how many they are
+ */
+struct riso_untaken {
+	u32 wire[RISO_DIRS];
+	u32 ops;
+};
+
 static inline bool riso_wr_is_read(enum ib_wr_opcode opcode)
 {
 	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
@@ -128,7 +138,8 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 				  const struct riso_quantum *qt, u64 now,
 				  u32 *wire);
 enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
-				   const struct ib_send_wr *bad_wr, u64 now);
+				   const struct ib_send_wr *bad_wr, u64 now,
+				   struct riso_untaken *rest);
 void riso_ring_drop(struct riso_flow *f);
 void riso_ring_kill(struct riso_flow *f, u64 seq);
 bool riso_batch_ready(struct riso_flow *f, u64 now);

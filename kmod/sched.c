@@ -391,6 +391,23 @@ static bool pick_behind(struct riso_dev *rd, struct turn *t, u64 *now, int *roun
 	return true;
 }
 
+/* The provider did not take all of a batch: what was charged for the rest is not owed. */
+static void refund(struct riso_flow *f, const struct riso_untaken *rest)
+{
+	enum riso_dir dir;
+
+	lockdep_assert_held(&f->rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		if (!rest->wire[dir])
+			continue;
+		riso_window_sub(f, dir, rest->wire[dir]);
+		if (f->charged)
+			riso_line_refund(f->rd, dir, f->group, rest->wire[dir], rest->ops);
+	}
+	if (f->slots->head == f->slots->tail)
+		riso_window_idle(f);
+}
+
 /**
  * riso_sched_run - post what may be posted now
  * @rd: the device
@@ -416,6 +433,7 @@ void riso_sched_run(struct riso_dev *rd)
 	while (pick_behind(rd, &t, &now, &rounds, &flags)) {
 		struct riso_flow *f = t.f;
 		const struct ib_send_wr *bad_wr;
+		struct riso_untaken rest;
 		struct ib_send_wr *wr;
 		enum riso_posted how;
 		u32 wire;
@@ -441,7 +459,9 @@ void riso_sched_run(struct riso_dev *rd)
 		spin_lock_irqsave(&rd->lock, flags);
 		release_cpu();
 		now = ktime_get_ns();
-		how = riso_batch_posted(f, err, bad_wr, now);
+		how = riso_batch_posted(f, err, bad_wr, now, &rest);
+		if (err)
+			refund(f, &rest);
 		f->posting = false;
 		riso_pressure_serve(&f->group->pressure, false, now);
 		if (how == RISO_POSTED_REFUSED) {
@@ -491,25 +511,6 @@ bool riso_sched_is_sparse(struct riso_flow *f, u64 now)
 	riso_ring_sum(f, wire);
 	return fits_slice(f, RISO_TX, wire[RISO_TX], now) &&
 	       fits_slice(f, RISO_RX, wire[RISO_RX], now);
-}
-
-/**
- * riso_sched_refund - what was charged was not taken by the provider
- * @f: the flow
- * @dir: direction
- * @wire: wire bytes
- * @ops: work requests
- *
- * Context: under &riso_dev.lock.
- */
-void riso_sched_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops)
-{
-	lockdep_assert_held(&f->rd->lock);
-	if (!wire)
-		return;
-	riso_window_sub(f, dir, wire);
-	if (f->charged)
-		riso_line_refund(f->rd, dir, f->group, wire, ops);
 }
 
 /**

@@ -13,7 +13,6 @@ void riso_sched_remove(struct riso_flow *f);
 void riso_sched_refresh(struct riso_flow *f);
 void riso_sched_unstick(struct riso_flow *f, u64 now);
 void riso_sched_forget(struct riso_flow *f);
-void riso_sched_refund(struct riso_flow *f, enum riso_dir dir, u32 wire, u32 ops);
 bool riso_sched_is_sparse(struct riso_flow *f, u64 now);
 
 #endif /* RISO_SCHED_H */
