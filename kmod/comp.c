@@ -53,7 +53,14 @@ static void tag_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 }
 
-static struct riso_slots *find_tag(u64 wr_id)
+/**
+ * riso_tag_find - whose tag is it?
+ * @wr_id: of a completion
+ *
+ * Context: under RCU.
+ * Return: the slots that it is one of, or NULL if it is no tag of ours.
+ */
+struct riso_slots *riso_tag_find(u64 wr_id)
 {
 	unsigned long page = (unsigned long)wr_id & PAGE_MASK;
 	struct riso_slots *s;
@@ -121,8 +128,15 @@ static void forget_slots_rcu(struct rcu_head *head)
 	call_rcu(&s->rcu, free_slots_rcu);
 }
 
-/* Who polls around the hooks may have found a tag, and looks it up before he is done. */
-static void free_slots(struct riso_slots *s)
+/**
+ * riso_tag_free_slots - free slots that no completion will be found for any more
+ * @s: the slots, which no flow has
+ *
+ * Who polls around the hooks may have found a tag, and looks it up before he is done.
+ *
+ * Context: any.
+ */
+void riso_tag_free_slots(struct riso_slots *s)
 {
 	call_rcu(&s->rcu, forget_slots_rcu);
 }
@@ -136,7 +150,7 @@ static void free_slots(struct riso_slots *s)
 void riso_tag_free(struct riso_flow *f)
 {
 	if (f->slots)
-		free_slots(f->slots);
+		riso_tag_free_slots(f->slots);
 	f->slots = NULL;
 }
 
@@ -159,15 +173,10 @@ void riso_cq_abandon(struct riso_flow *f)
 	f->slots = NULL;
 	spin_unlock(&f->rd->lock);
 	if (s->head == s->tail)
-		free_slots(s);
+		riso_tag_free_slots(s);
 	else
 		list_add_tail(&s->zombie, &f->cq->zombies);
 	spin_unlock_irqrestore(&f->cq->poll_lock, flags);
-}
-
-static struct riso_slot *slot_at(const struct riso_slots *s, u32 pos)
-{
-	return &s->slot[pos % s->num];
 }
 
 /**
@@ -180,7 +189,7 @@ static struct riso_slot *slot_at(const struct riso_slots *s, u32 pos)
 struct riso_slot *riso_tag_oldest(const struct riso_slots *s)
 {
 	lockdep_assert_held(&s->flow->rd->lock);
-	return s->head == s->tail ? NULL : slot_at(s, s->tail);
+	return s->head == s->tail ? NULL : riso_tag_at(s, s->tail);
 }
 
 /**
@@ -197,7 +206,7 @@ bool riso_tag_has_pieces(const struct riso_slots *s)
 	if (!s)
 		return false;
 	for (pos = s->tail; pos != s->head; pos++)
-		if ((slot_at(s, pos)->flags &
+		if ((riso_tag_at(s, pos)->flags &
 		     (RISO_SLOT_POSTED | RISO_SLOT_CHUNK | RISO_SLOT_LAST)) ==
 		    (RISO_SLOT_POSTED | RISO_SLOT_CHUNK))
 			return true;
@@ -215,7 +224,7 @@ bool riso_tag_has_pieces(const struct riso_slots *s)
  */
 struct riso_slot *riso_tag_take(struct riso_slots *s)
 {
-	struct riso_slot *slot = slot_at(s, s->head++);
+	struct riso_slot *slot = riso_tag_at(s, s->head++);
 	int dir;
 
 	lockdep_assert_held(&s->flow->rd->lock);
@@ -248,22 +257,69 @@ void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32
 
 		wire[dir] = s->untagged_wire[dir] - untagged_wire[dir];
 		for (pos = head; pos != s->head; pos++)
-			wire[dir] += slot_at(s, pos)->wire[dir];
+			wire[dir] += riso_tag_at(s, pos)->wire[dir];
 		s->untagged_wire[dir] = untagged_wire[dir];
 	}
 	while (s->head != head)
-		slot_at(s, --s->head)->flags = 0;
+		riso_tag_at(s, --s->head)->flags = 0;
 }
 
-static void retire(struct riso_slots *s, struct riso_slot *slot)
+/**
+ * riso_tag_retire - a work request has ended
+ * @s: slots of a flow
+ * @slot: that of the work request
+ *
+ * Frees the send queue entries that the slot stands for. The bytes are for the caller to
+ * account for.
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_tag_retire(struct riso_slots *s, struct riso_slot *slot)
 {
-	struct riso_flow *f = s->flow;
-	int dir;
-
 	slot->flags &= ~RISO_SLOT_POSTED;
 	s->sq_used -= slot->wqes;
 	if (slot->flags & RISO_SLOT_FETCH)
 		s->rd_out--;
+}
+
+/**
+ * riso_tag_trim - free the oldest slots as far as they are retired
+ * @s: slots of a flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_tag_trim(struct riso_slots *s)
+{
+	while (s->tail != s->head &&
+	       !(riso_tag_at(s, s->tail)->flags & RISO_SLOT_POSTED))
+		s->tail++;
+}
+
+/**
+ * riso_tag_awaits - is a completion certain to come?
+ * @s: slots of a flow
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if so.
+ */
+bool riso_tag_awaits(const struct riso_slots *s)
+{
+	u32 pos;
+
+	for (pos = s->tail; pos != s->head; pos++)
+		if ((riso_tag_at(s, pos)->flags & RISO_SLOT_POSTED) &&
+		    (riso_tag_at(s, pos)->flags & RISO_SLOT_SIGNALED))
+			return true;
+	return false;
+}
+
+/* A work request has ended: its bytes are out of the device. */
+static void end_slot(struct riso_slots *s, struct riso_slot *slot)
+{
+	struct riso_flow *f = s->flow;
+	int dir;
+
+	riso_tag_retire(s, slot);
 	if (!f)
 		return;
 	for (dir = 0; dir < RISO_DIRS; dir++)
@@ -291,19 +347,17 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	if (WARN_ON_ONCE(!(slot->flags & RISO_SLOT_POSTED)))
 		return RISO_HIDE;
 	/* What was posted before it and is not signaled has completed, too. */
-	for (pos = s->tail; slot_at(s, pos) != slot; pos++) {
-		u16 flags = slot_at(s, pos)->flags;
+	for (pos = s->tail; riso_tag_at(s, pos) != slot; pos++) {
+		u16 flags = riso_tag_at(s, pos)->flags;
 
 		if ((flags & RISO_SLOT_POSTED) &&
 		    !(flags & RISO_SLOT_SIGNALED))
-			retire(s, slot_at(s, pos));
+			end_slot(s, riso_tag_at(s, pos));
 	}
 	if (success && f)
 		riso_window_measure(f, slot);
-	retire(s, slot);
-	while (s->tail != s->head &&
-	       !(slot_at(s, s->tail)->flags & RISO_SLOT_POSTED))
-		s->tail++;
+	end_slot(s, slot);
+	riso_tag_trim(s);
 
 	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
 			     slot->flags & RISO_SLOT_ULP_SIGNALED,
@@ -361,7 +415,7 @@ static int filter(struct riso_dev *rd, struct ib_wc *wc, int num)
 		return 0;
 	spin_lock(&rd->lock);
 	for (i = 0; i < num; i++) {
-		struct riso_slots *s = find_tag(wc[i].wr_id);
+		struct riso_slots *s = riso_tag_find(wc[i].wr_id);
 
 		if (!s)
 			note_error(rd, &wc[i]);
@@ -383,7 +437,7 @@ static void bury_zombies(struct riso_cq *c)
 
 	list_for_each_entry_safe(s, tmp, &c->zombies, zombie) {
 		list_del(&s->zombie);
-		free_slots(s);
+		riso_tag_free_slots(s);
 	}
 }
 
@@ -675,18 +729,6 @@ void riso_cq_reap(struct riso_dev *rd)
 	rcu_read_unlock();
 }
 
-/* Is a completion certain to come? */
-static bool awaits(const struct riso_slots *s)
-{
-	u32 pos;
-
-	for (pos = s->tail; pos != s->head; pos++)
-		if ((slot_at(s, pos)->flags & RISO_SLOT_POSTED) &&
-		    (slot_at(s, pos)->flags & RISO_SLOT_SIGNALED))
-			return true;
-	return false;
-}
-
 /* May something still end that no signaled work request stands behind? */
 static bool is_unmarked(const struct riso_flow *f)
 {
@@ -779,7 +821,7 @@ void riso_refuse_work(struct work_struct *work)
 
 	spin_lock_irq(&c->poll_lock);
 	spin_lock(&f->rd->lock);
-	while (riso_ring_len(&f->q) && !awaits(f->slots) && soft_room(c)) {
+	while (riso_ring_len(&f->q) && !riso_tag_awaits(f->slots) && soft_room(c)) {
 		struct ib_wc *wc = &c->soft[c->soft_tail % RISO_SOFT];
 		u64 wr_id;
 

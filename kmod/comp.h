@@ -152,6 +152,18 @@ static inline bool riso_tag_has_slot(const struct riso_slots *s)
 	return s->head - s->tail < s->num;
 }
 
+/**
+ * riso_tag_at - the slot at a position of the ring
+ * @s: slots of a flow
+ * @pos: the position
+ *
+ * Return: the slot.
+ */
+static inline struct riso_slot *riso_tag_at(const struct riso_slots *s, u32 pos)
+{
+	return &s->slot[pos % s->num];
+}
+
 void riso_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra);
 void riso_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq);
 struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq);
@@ -164,6 +176,11 @@ void riso_cq_abandon(struct riso_flow *f);
 struct riso_slot *riso_tag_oldest(const struct riso_slots *s);
 struct riso_slot *riso_tag_take(struct riso_slots *s);
 void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32 *wire);
+void riso_tag_retire(struct riso_slots *s, struct riso_slot *slot);
+void riso_tag_trim(struct riso_slots *s);
+bool riso_tag_awaits(const struct riso_slots *s);
+struct riso_slots *riso_tag_find(u64 wr_id);
+void riso_tag_free_slots(struct riso_slots *s);
 int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc);
 int riso_cq_notify(struct riso_cq *c, enum ib_cq_notify_flags flags);
 void riso_cq_purge(struct riso_dev *rd, const struct ib_qp *qp);
