@@ -81,6 +81,20 @@ static_assert(offsetof(struct riso_sge, length) ==
 	      offsetof(struct ib_sge, length));
 static_assert(offsetof(struct riso_sge, lkey) == offsetof(struct ib_sge, lkey));
 
+static_assert((int)RISO_OPCODE_WRITE == IB_WR_RDMA_WRITE);
+static_assert((int)RISO_OPCODE_WRITE_IMM == IB_WR_RDMA_WRITE_WITH_IMM);
+static_assert((int)RISO_OPCODE_SEND == IB_WR_SEND);
+static_assert((int)RISO_OPCODE_SEND_IMM == IB_WR_SEND_WITH_IMM);
+static_assert((int)RISO_OPCODE_READ == IB_WR_RDMA_READ);
+static_assert((int)RISO_OPCODE_CMP_AND_SWP == IB_WR_ATOMIC_CMP_AND_SWP);
+static_assert((int)RISO_OPCODE_FETCH_AND_ADD == IB_WR_ATOMIC_FETCH_AND_ADD);
+static_assert((int)RISO_OPCODE_LOCAL_INV == IB_WR_LOCAL_INV);
+static_assert((int)RISO_OPCODE_SEND_INV == IB_WR_SEND_WITH_INV);
+static_assert((int)RISO_OPCODE_READ_INV == IB_WR_RDMA_READ_WITH_INV);
+static_assert((int)RISO_OPCODE_MASKED_CMP_AND_SWP == IB_WR_MASKED_ATOMIC_CMP_AND_SWP);
+static_assert((int)RISO_OPCODE_MASKED_FETCH_AND_ADD == IB_WR_MASKED_ATOMIC_FETCH_AND_ADD);
+static_assert((int)RISO_OPCODE_REG_MR == IB_WR_REG_MR);
+
 static struct riso_rec *rec_at(const struct riso_ring *q, u64 pos)
 {
 	u32 index;
@@ -172,60 +186,6 @@ void riso_ring_free(struct riso_flow *f)
 	kfree(scratch);
 }
 
-/* What a work request of an opcode is part of. */
-enum container {
-	RISO_IN_UNKNOWN,
-	RISO_IN_SEND,
-	RISO_IN_RDMA,
-	RISO_IN_ATOMIC,
-	RISO_IN_REG,
-};
-
-static enum container container_of_opcode(enum ib_wr_opcode opcode)
-{
-	switch (opcode) {
-	case IB_WR_RDMA_WRITE:
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-	case IB_WR_RDMA_READ:
-	case IB_WR_RDMA_READ_WITH_INV:
-		return RISO_IN_RDMA;
-	case IB_WR_SEND:
-	case IB_WR_SEND_WITH_IMM:
-	case IB_WR_SEND_WITH_INV:
-	case IB_WR_LOCAL_INV:
-		return RISO_IN_SEND;
-	case IB_WR_ATOMIC_CMP_AND_SWP:
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
-	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
-	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
-		return RISO_IN_ATOMIC;
-	case IB_WR_REG_MR:
-		return RISO_IN_REG;
-	default:
-		return RISO_IN_UNKNOWN;
-	}
-}
-
-/* Does it take one of the QP's max_rd_atomic? */
-static bool is_fetch(enum ib_wr_opcode opcode)
-{
-	return riso_wr_is_read(opcode) ||
-	       container_of_opcode(opcode) == RISO_IN_ATOMIC;
-}
-
-/* Does the peer get a completion by it? */
-static bool is_told(enum ib_wr_opcode opcode)
-{
-	switch (opcode) {
-	case IB_WR_RDMA_WRITE:
-	case IB_WR_LOCAL_INV:
-	case IB_WR_REG_MR:
-		return false;
-	default:
-		return !is_fetch(opcode);
-	}
-}
-
 /**
  * riso_ring_knows - is each opcode of a chain known here?
  * @wr: first of the chain
@@ -235,7 +195,7 @@ static bool is_told(enum ib_wr_opcode opcode)
 bool riso_ring_knows(const struct ib_send_wr *wr)
 {
 	for (; wr; wr = wr->next)
-		if (container_of_opcode(wr->opcode) == RISO_IN_UNKNOWN)
+		if (riso_wr_kind(wr->opcode) == RISO_WR_UNKNOWN)
 			return false;
 	return true;
 }
@@ -264,20 +224,20 @@ static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
  */
 static void copy_container(struct riso_rec *rec, const struct ib_send_wr *wr)
 {
-	switch (container_of_opcode(wr->opcode)) {
-	case RISO_IN_SEND:
+	switch (riso_wr_kind(wr->opcode)) {
+	case RISO_WR_SEND:
 		rec->wr = *wr;
 		break;
-	case RISO_IN_RDMA:
+	case RISO_WR_RDMA:
 		rec->rdma = *rdma_wr(wr);
 		break;
-	case RISO_IN_ATOMIC:
+	case RISO_WR_ATOMIC:
 		rec->atomic = *atomic_wr(wr);
 		break;
-	case RISO_IN_REG:
+	case RISO_WR_REG:
 		rec->reg = *reg_wr(wr);
 		break;
-	case RISO_IN_UNKNOWN:
+	case RISO_WR_UNKNOWN:
 		if (copy_from_kernel_nofault(&rec->container, wr,
 					     sizeof(rec->container)))
 			rec->wr = *wr;
@@ -361,7 +321,7 @@ int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 
 		copy_wr(rec, w, now);
 		q->tail++;
-		if (is_told(w->opcode))
+		if (riso_wr_is_told(w->opcode))
 			q->told_end = q->tail;
 		f->queued++;
 		WRITE_ONCE(f->rd->held, f->rd->held + 1);
@@ -379,8 +339,7 @@ static u32 piece_len(const struct riso_rec *rec, u64 done, u32 chunk)
 
 	if (rec->send_flags & IB_SEND_INLINE)
 		return left;
-	if (rec->wr.opcode == IB_WR_RDMA_READ ||
-	    rec->wr.opcode == IB_WR_RDMA_WRITE)
+	if (riso_wr_is_cut(rec->wr.opcode))
 		return riso_chunk_next(left, chunk);
 	return left;
 }
@@ -486,7 +445,7 @@ static bool fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done
 		return room;
 	if (f->ending)
 		return room || !done;
-	return room && (!is_fetch(rec->wr.opcode) ||
+	return room && (!riso_wr_is_fetch(rec->wr.opcode) ||
 			s->rd_out < riso_batch_fetches(f));
 }
 
@@ -572,7 +531,7 @@ static void tag_piece(struct riso_flow *f, struct piece *p, u64 now)
 		slot->flags |= RISO_SLOT_ULP_SIGNALED;
 	if (p->wr->send_flags & IB_SEND_SIGNALED)
 		slot->flags |= RISO_SLOT_SIGNALED;
-	if (is_fetch(p->rec->wr.opcode))
+	if (riso_wr_is_fetch(p->rec->wr.opcode))
 		slot->flags |= RISO_SLOT_FETCH;
 	p->wr->wr_cqe = &slot->cqe;
 	p->tagged = true;
@@ -680,10 +639,10 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 		s->untagged++;
 		s->untagged_wire[dir] += cost;
 		s->sq_used++;
-		if (is_fetch(rec->wr.opcode))
+		if (riso_wr_is_fetch(rec->wr.opcode))
 			s->rd_out++;
 		if (riso_tag_has_slot(s) &&
-		    (!whole || is_fetch(rec->wr.opcode) ||
+		    (!whole || riso_wr_is_fetch(rec->wr.opcode) ||
 		     (wr->send_flags & IB_SEND_SIGNALED)))
 			tag_piece(f, &p, now);
 		if (p.last) {

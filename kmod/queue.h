@@ -11,6 +11,7 @@
 #include "arbiter.h"
 #include "core/chunk.h"
 #include "core/cost.h"
+#include "core/wr.h"
 
 struct riso_flow;
 struct riso_rec;
@@ -113,16 +114,6 @@ struct riso_untaken {
 	u32 wire[RISO_DIRS];
 	u32 ops;
 };
-
-static inline bool riso_wr_is_read(enum ib_wr_opcode opcode)
-{
-	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
-}
-
-static inline bool riso_wr_has_data(enum ib_wr_opcode opcode)
-{
-	return opcode != IB_WR_LOCAL_INV && opcode != IB_WR_REG_MR;
-}
 
 u64 riso_ring_size(const struct riso_flow *f);
 int riso_ring_alloc(struct riso_flow *f);

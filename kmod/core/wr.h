@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What each opcode of a work request does.
+ *
+ * Owns the one table of opcodes. An opcode that is missing there may do anything: its work
+ * request goes as it is, and its flow is not managed any more.
+ */
+#ifndef RISO_CORE_WR_H
+#define RISO_CORE_WR_H
+
+#include "types.h"
+
+/* The numbers of enum ib_uverbs_wr_opcode and, from 0x20 on, of enum ib_wr_opcode */
+enum riso_opcode {
+	RISO_OPCODE_WRITE = 0,
+	RISO_OPCODE_WRITE_IMM = 1,
+	RISO_OPCODE_SEND = 2,
+	RISO_OPCODE_SEND_IMM = 3,
+	RISO_OPCODE_READ = 4,
+	RISO_OPCODE_CMP_AND_SWP = 5,
+	RISO_OPCODE_FETCH_AND_ADD = 6,
+	RISO_OPCODE_LOCAL_INV = 7,
+	RISO_OPCODE_SEND_INV = 9,
+	RISO_OPCODE_READ_INV = 11,
+	RISO_OPCODE_MASKED_CMP_AND_SWP = 12,
+	RISO_OPCODE_MASKED_FETCH_AND_ADD = 13,
+	RISO_OPCODE_REG_MR = 0x20,
+	RISO_OPCODES,
+};
+
+/**
+ * enum riso_wr_kind - what structure a work request is part of
+ * @RISO_WR_UNKNOWN: one that is not known here
+ * @RISO_WR_SEND: none
+ * @RISO_WR_RDMA: that of RDMA
+ * @RISO_WR_ATOMIC: that of atomics
+ * @RISO_WR_REG: that of the registration of memory
+ */
+enum riso_wr_kind {
+	RISO_WR_UNKNOWN,
+	RISO_WR_SEND,
+	RISO_WR_RDMA,
+	RISO_WR_ATOMIC,
+	RISO_WR_REG,
+};
+
+enum riso_wr_traits {
+	RISO_WR_DATA = 1,	/* has a payload */
+	RISO_WR_READ = 2,	/* which comes from the peer */
+	RISO_WR_FETCH = 4,	/* takes one of the QP's max_rd_atomic */
+	RISO_WR_TOLD = 8,	/* the peer gets a completion by it */
+	RISO_WR_CUT = 16,	/* may be cut into chunks */
+};
+
+/**
+ * struct riso_wr_type - what an opcode does
+ * @kind: the structure, see &enum riso_wr_kind
+ * @traits: bits of &enum riso_wr_traits
+ */
+struct riso_wr_type {
+	__u8 kind;
+	__u8 traits;
+};
+
+/**
+ * riso_wr_type - what an opcode does
+ * @opcode: of a work request
+ *
+ * Only plain WRITE and READ are cut: RC places their bytes in order, so the peer cannot
+ * tell. A SEND or an immediate takes a receive of the peer and tells it a length.
+ *
+ * Return: the entry; of an opcode that is not known, one of RISO_WR_UNKNOWN.
+ */
+static inline const struct riso_wr_type *riso_wr_type(__u32 opcode)
+{
+	static const struct riso_wr_type unknown = {
+		RISO_WR_UNKNOWN, RISO_WR_DATA | RISO_WR_TOLD,
+	};
+	static const struct riso_wr_type types[RISO_OPCODES] = {
+		[RISO_OPCODE_WRITE] = { RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_CUT },
+		[RISO_OPCODE_WRITE_IMM] = { RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_TOLD },
+		[RISO_OPCODE_SEND] = { RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD },
+		[RISO_OPCODE_SEND_IMM] = { RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD },
+		[RISO_OPCODE_READ] = {
+			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH | RISO_WR_CUT,
+		},
+		[RISO_OPCODE_CMP_AND_SWP] = { RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH },
+		[RISO_OPCODE_FETCH_AND_ADD] = { RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH },
+		[RISO_OPCODE_LOCAL_INV] = { RISO_WR_SEND, 0 },
+		[RISO_OPCODE_SEND_INV] = { RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD },
+		[RISO_OPCODE_READ_INV] = {
+			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH,
+		},
+		[RISO_OPCODE_MASKED_CMP_AND_SWP] = {
+			RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH,
+		},
+		[RISO_OPCODE_MASKED_FETCH_AND_ADD] = {
+			RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH,
+		},
+		[RISO_OPCODE_REG_MR] = { RISO_WR_REG, 0 },
+	};
+
+	if (opcode >= RISO_OPCODES || types[opcode].kind == RISO_WR_UNKNOWN)
+		return &unknown;
+	return &types[opcode];
+}
+
+static inline enum riso_wr_kind riso_wr_kind(__u32 opcode)
+{
+	return (enum riso_wr_kind)riso_wr_type(opcode)->kind;
+}
+
+static inline bool riso_wr_has_data(__u32 opcode)
+{
+	return riso_wr_type(opcode)->traits & RISO_WR_DATA;
+}
+
+static inline bool riso_wr_is_read(__u32 opcode)
+{
+	return riso_wr_type(opcode)->traits & RISO_WR_READ;
+}
+
+static inline bool riso_wr_is_fetch(__u32 opcode)
+{
+	return riso_wr_type(opcode)->traits & RISO_WR_FETCH;
+}
+
+static inline bool riso_wr_is_told(__u32 opcode)
+{
+	return riso_wr_type(opcode)->traits & RISO_WR_TOLD;
+}
+
+static inline bool riso_wr_is_cut(__u32 opcode)
+{
+	return riso_wr_type(opcode)->traits & RISO_WR_CUT;
+}
+
+#endif /* RISO_CORE_WR_H */
