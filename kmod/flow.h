@@ -93,6 +93,7 @@ enum riso_flow_mode {
  * @fail_ns: QP in error: since when the provider is full, or 0
  * @progress_ns: when it last posted
  * @q: what is held
+ * @batch: what the provider is being given of it
  * @slots: its tags
  * @managed: in riso_dev.managed
  * @arb: at its place
@@ -184,6 +185,7 @@ struct riso_flow {
 	u64 progress_ns;
 
 	struct riso_ring q;
+	struct riso_batch batch;
 	struct riso_slots *slots;
 	struct list_head managed;
 	struct list_head arb;

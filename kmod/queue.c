@@ -156,8 +156,8 @@ int riso_ring_alloc(struct riso_flow *f)
 	q->depth = depth;
 	q->head = 0;
 	q->tail = 0;
-	q->num = 0;
 	q->seq = 0;
+	q->batch_end = 0;
 	q->sparse_end = 0;
 	q->told_end = 0;
 	memset(&q->cur, 0, sizeof(q->cur));
@@ -304,7 +304,7 @@ int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 	lockdep_assert_held(&f->rd->lock);
 	/* What is just being posted may have completed already. */
 	if (f->posting)
-		room += q->mark[q->num].head - q->head;
+		room += q->batch_end - q->head;
 	room -= min(room, len);
 
 	for (w = wr; w; w = w->next) {
@@ -548,12 +548,11 @@ static struct ib_send_wr *make_chunk(struct riso_flow *f, u32 n,
 				     const struct riso_rec *rec,
 				     struct riso_cursor *cur, u32 len)
 {
-	struct riso_ring *q = &f->q;
-	struct ib_rdma_wr *wr = &q->batch[n];
+	struct ib_rdma_wr *wr = &f->batch.wr[n];
 	bool first = !cur->done;
 
 	*wr = rec->rdma;
-	wr->wr.sg_list = q->scratch + n * f->max_sge;
+	wr->wr.sg_list = f->q.scratch + n * f->max_sge;
 	wr->remote_addr += cur->done;
 	wr->wr.num_sge = riso_chunk_cut((const struct riso_sge *)rec->sge,
 					rec->wr.num_sge, cur, len,
@@ -587,6 +586,7 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 				  const struct riso_quantum *qt, u64 now,
 				  u32 *wire)
 {
+	struct riso_batch *b = &f->batch;
 	struct riso_ring *q = &f->q;
 	struct riso_slots *s = f->slots;
 	struct riso_cursor cur = q->cur;
@@ -599,7 +599,7 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 
 	lockdep_assert_held(&f->rd->lock);
 	*wire = 0;
-	for (q->num = 0; q->num < RISO_BATCH && head < end; q->num++) {
+	for (b->num = 0; b->num < RISO_BATCH && head < end; b->num++) {
 		struct riso_rec *rec = rec_at(q, head);
 		struct ib_send_wr *wr;
 		bool whole;
@@ -609,9 +609,9 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 		len = piece_len(rec, cur.done, qt->chunk);
 		cost = piece_wire(f, len);
 		if (rec->dead || rec_dir(rec) != dir || !fits(f, rec, cur.done) ||
-		    (q->num && (u64)*wire + cost > min_t(u64, qt->bytes, U32_MAX)))
+		    (b->num && (u64)*wire + cost > min_t(u64, qt->bytes, U32_MAX)))
 			break;
-		save_mark(f, &q->mark[q->num], head, seq, &cur);
+		save_mark(f, &b->mark[b->num], head, seq, &cur);
 		whole = len == rec->len;
 		if (whole) {
 			wr = make_whole(rec);
@@ -620,14 +620,14 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 			if (!cur.done)
 				trace_wr_split(f, seq, rec->wr_id, rec->len,
 					       qt->chunk);
-			wr = make_chunk(f, q->num, rec, &cur, len);
+			wr = make_chunk(f, b->num, rec, &cur, len);
 		}
 		wr->next = NULL;
 		if (first)
 			p.wr->next = wr;
 		else
 			first = wr;
-		q->mark[q->num].wr = wr;
+		b->mark[b->num].wr = wr;
 		p = (struct piece) {
 			.wr = wr,
 			.rec = rec,
@@ -660,7 +660,8 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 		container_of(p.wr->wr_cqe, struct riso_slot, cqe)->flags |=
 			RISO_SLOT_SIGNALED;
 	}
-	save_mark(f, &q->mark[q->num], head, seq, &cur);
+	save_mark(f, &b->mark[b->num], head, seq, &cur);
+	q->batch_end = head;
 	return first;
 }
 
@@ -711,33 +712,34 @@ enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
 				   const struct ib_send_wr *bad_wr, u64 now,
 				   struct riso_untaken *rest)
 {
+	struct riso_batch *b = &f->batch;
 	struct riso_ring *q = &f->q;
 	struct riso_slots *s = f->slots;
 	const struct riso_mark *m;
-	u32 taken = q->num;
+	u32 taken = b->num;
 	u32 i;
 
 	lockdep_assert_held(&f->rd->lock);
 	if (err)
-		for (taken = 0; taken < q->num; taken++)
-			if (q->mark[taken].wr == bad_wr)
+		for (taken = 0; taken < b->num; taken++)
+			if (b->mark[taken].wr == bad_wr)
 				break;
-	if (err && taken == q->num)
+	if (err && taken == b->num)
 		taken = 0;
-	m = &q->mark[taken];
+	m = &b->mark[taken];
 	for (i = 0; i < taken; i++)
-		account(f, &q->mark[i], now);
-	*rest = (struct riso_untaken){ .ops = q->num - taken };
+		account(f, &b->mark[i], now);
+	*rest = (struct riso_untaken){ .ops = b->num - taken };
 	if (err) {
 		riso_tag_untag(f, m->slot_head, m->untagged_wire, rest->wire);
 		s->untagged = m->untagged;
-		s->sq_used -= q->mark[q->num].sq_used - m->sq_used;
-		s->rd_out -= q->mark[q->num].rd_out - m->rd_out;
+		s->sq_used -= b->mark[b->num].sq_used - m->sq_used;
+		s->rd_out -= b->mark[b->num].rd_out - m->rd_out;
 	}
 	while (q->head != m->head)
 		pop_head(f);
 	q->cur = m->cur;
-	q->num = 0;
+	b->num = 0;
 	if (!err || taken)
 		f->retries = 0;
 	if (!err) {

@@ -17,50 +17,74 @@ struct riso_flow;
 struct riso_rec;
 struct riso_slot;
 
-/* Work requests that one call of the provider's post_send takes. */
+/*
+ * Work requests that one call of the provider's post_send takes. A ring has so many more
+ * records than the ULP may have work requests.
+ */
 enum { RISO_BATCH = 8 };
 
 /**
- * struct riso_ring - ring of copied work requests, and the batch being posted
+ * struct riso_ring - copied work requests, oldest first
  * @recs: ring of @depth records of @stride bytes
  * @scratch: @max_sge elements for each chunk of a batch
- * @batch: work requests made for chunks
- * @mark: for each work request of the batch, where the queue was before it, and
- *	where it will be when the provider has taken them all
- * @num: work requests in the batch
  * @stride: bytes of a record
  * @depth: records
  * @head: oldest record that the provider has not taken whole
  * @tail: where the next record goes
  * @cur: how far the record at @head is cut
  * @seq: number of the record at @head, counts all work requests of the flow
+ * @batch_end: where @head will be when the provider has taken what it is being given
  * @sparse_end: records before this one go at once, by the rule of sparse groups
  * @told_end: behind the last record that the peer is told of
  */
 struct riso_ring {
 	void *recs;
 	struct ib_sge *scratch;
-	struct ib_rdma_wr batch[RISO_BATCH];
-	struct riso_mark {
-		u64 head;
-		u64 seq;
-		struct riso_cursor cur;
-		u32 slot_head;
-		u32 untagged;
-		u32 untagged_wire[RISO_DIRS];
-		u32 sq_used;
-		u32 rd_out;
-		struct ib_send_wr *wr;
-	} mark[RISO_BATCH + 1];
-	u32 num;
 	u32 stride;
 	u32 depth;
 	u64 head;
 	u64 tail;
 	struct riso_cursor cur;
 	u64 seq;
+	u64 batch_end;
 	u64 sparse_end;
 	u64 told_end;
+};
+
+/**
+ * struct riso_mark - where a flow stood before a work request of a batch
+ * @head: &riso_ring.head
+ * @seq: &riso_ring.seq
+ * @cur: &riso_ring.cur
+ * @slot_head: &riso_slots.head
+ * @untagged: &riso_slots.untagged
+ * @untagged_wire: &riso_slots.untagged_wire
+ * @sq_used: &riso_slots.sq_used
+ * @rd_out: &riso_slots.rd_out
+ * @wr: the work request
+ */
+struct riso_mark {
+	u64 head;
+	u64 seq;
+	struct riso_cursor cur;
+	u32 slot_head;
+	u32 untagged;
+	u32 untagged_wire[RISO_DIRS];
+	u32 sq_used;
+	u32 rd_out;
+	struct ib_send_wr *wr;
+};
+
+/**
+ * struct riso_batch - what the provider is being given
+ * @wr: work requests made for chunks
+ * @mark: one for each work request, and one for when the provider has taken them all
+ * @num: work requests
+ */
+struct riso_batch {
+	struct ib_rdma_wr wr[RISO_BATCH];
+	struct riso_mark mark[RISO_BATCH + 1];
+	u32 num;
 };
 
 static inline u32 riso_ring_len(const struct riso_ring *q)

@@ -296,7 +296,7 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 {
 	struct riso_flow *f = t->f;
 	struct riso_group_dir *gd = &f->group->dir[t->dir];
-	u32 ops = f->q.num;
+	u32 ops = f->batch.num;
 
 	/* What is only flushed, or soon will be, takes no time of the device. */
 	f->charged = !f->flush && !f->ending;
