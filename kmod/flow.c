@@ -23,6 +23,7 @@
 #include "notify.h"
 #include "observe.h"
 #include "reason.h"
+#include "ring.h"
 #include "sched.h"
 #include "trace.h"
 #include "window.h"

@@ -11,10 +11,11 @@
 #include <rdma/ib_verbs.h>
 
 #include "arbiter.h"
+#include "batch.h"
 #include "comp.h"
 #include "dev.h"
 #include "observe.h"
-#include "queue.h"
+#include "ring.h"
 #include "rule.h"
 
 /**

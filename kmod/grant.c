@@ -22,9 +22,9 @@
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 
+#include "core/cost.h"
 #include "dev.h"
 #include "grant.h"
-#include "queue.h"
 
 enum {
 	/* More than this is not believed to be wanted, or to be out. */

@@ -32,6 +32,7 @@
 #include "hook.h"
 #include "manage.h"
 #include "observe.h"
+#include "ring.h"
 #include "sched.h"
 #include "work.h"
 

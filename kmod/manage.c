@@ -14,6 +14,7 @@
 #include "manage.h"
 #include "news.h"
 #include "process.h"
+#include "ring.h"
 #include "sched.h"
 #include "work.h"
 

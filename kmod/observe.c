@@ -25,6 +25,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#include "core/wr.h"
 #include "dev.h"
 #include "flow.h"
 

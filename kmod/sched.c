@@ -53,11 +53,13 @@
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
 
+#include "batch.h"
 #include "compat.h"
 #include "flow.h"
 #include "limits.h"
 #include "line.h"
 #include "process.h"
+#include "ring.h"
 #include "sched.h"
 #include "trace.h"
 #include "window.h"

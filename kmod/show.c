@@ -15,6 +15,7 @@
 #include "line.h"
 #include "observe.h"
 #include "reason.h"
+#include "ring.h"
 #include "show.h"
 
 /* May the caller see what belongs to this process, or if it is NULL to the kernel? */

@@ -9,6 +9,7 @@
 
 #include <linux/ktime.h>
 
+#include "batch.h"
 #include "flow.h"
 #include "limits.h"
 #include "window.h"
