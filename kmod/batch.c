@@ -18,8 +18,8 @@
 #include <linux/build_bug.h>
 
 #include "batch.h"
-#include "comp.h"
 #include "flow.h"
+#include "tag.h"
 #include "trace.h"
 
 enum {

@@ -6,11 +6,13 @@
  */
 
 #include "classify.h"
+#include "cq.h"
 #include "grant.h"
 #include "manage.h"
 #include "notify.h"
 #include "reason.h"
 #include "sched.h"
+#include "tag.h"
 #include "work.h"
 
 /**

@@ -26,6 +26,8 @@
 
 #include "classify.h"
 #include "config.h"
+#include "cq.h"
+#include "cq_poll.h"
 #include "dev.h"
 #include "flow.h"
 #include "group.h"

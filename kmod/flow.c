@@ -15,6 +15,7 @@
 
 #include "classify.h"
 #include "compat.h"
+#include "cq.h"
 #include "dev.h"
 #include "flow.h"
 #include "group.h"
@@ -23,8 +24,10 @@
 #include "notify.h"
 #include "observe.h"
 #include "reason.h"
+#include "refuse.h"
 #include "ring.h"
 #include "sched.h"
+#include "tag.h"
 #include "trace.h"
 #include "window.h"
 #include "work.h"

@@ -12,7 +12,6 @@
 
 #include "arbiter.h"
 #include "batch.h"
-#include "comp.h"
 #include "dev.h"
 #include "observe.h"
 #include "ring.h"

@@ -27,6 +27,9 @@
 #include <linux/srcu.h>
 
 #include "compat.h"
+#include "cq.h"
+#include "cq_arm.h"
+#include "cq_poll.h"
 #include "dev.h"
 #include "flow.h"
 #include "hook.h"
@@ -34,6 +37,7 @@
 #include "observe.h"
 #include "ring.h"
 #include "sched.h"
+#include "tag.h"
 #include "work.h"
 
 struct riso_dev *riso_hook_devs[RISO_MAX_DEVS];

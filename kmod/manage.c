@@ -9,6 +9,7 @@
 
 #include <linux/mm.h>
 
+#include "cq.h"
 #include "group.h"
 #include "limits.h"
 #include "manage.h"
@@ -16,6 +17,7 @@
 #include "process.h"
 #include "ring.h"
 #include "sched.h"
+#include "tag.h"
 #include "work.h"
 
 enum {

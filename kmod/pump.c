@@ -8,8 +8,8 @@
 
 #include <linux/hrtimer.h>
 
-#include "comp.h"
 #include "compat.h"
+#include "cq_poll.h"
 #include "flow.h"
 #include "grant.h"
 #include "pump.h"

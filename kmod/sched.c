@@ -41,7 +41,7 @@
  * in each slice, in one chain or many, and a reply behind it.
  *
  * One timer per device is armed while something is held, for the clock or to look
- * for completions that the ULP has not polled (see comp.c). It is pump.c's and runs in hard
+ * for completions that the ULP has not polled (see cq_poll.c). It is pump.c's and runs in hard
  * interrupt context (in softirq on PREEMPT_RT), where verbs may be called: in a
  * softirq it could be late by milliseconds on 6.1 (ksoftirqd).
  *
@@ -55,12 +55,14 @@
 
 #include "batch.h"
 #include "compat.h"
+#include "cq.h"
 #include "flow.h"
 #include "limits.h"
 #include "line.h"
 #include "process.h"
 #include "ring.h"
 #include "sched.h"
+#include "tag.h"
 #include "trace.h"
 #include "window.h"
 #include "work.h"

@@ -16,6 +16,7 @@
 #include "dev.h"
 #include "flow.h"
 #include "grant.h"
+#include "tag.h"
 
 #ifndef RISO_TRACE_DEV_LEN
 #define RISO_TRACE_DEV_LEN 32

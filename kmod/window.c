@@ -10,8 +10,10 @@
 #include <linux/ktime.h>
 
 #include "batch.h"
+#include "cq.h"
 #include "flow.h"
 #include "limits.h"
+#include "tag.h"
 #include "window.h"
 
 enum {

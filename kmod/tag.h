@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Completions: many of chunks become the one that the ULP expects.
+ * Tags of posted work requests. See tag.c.
  */
-#ifndef RISO_COMP_H
-#define RISO_COMP_H
+#ifndef RISO_TAG_H
+#define RISO_TAG_H
 
 #include <linux/list.h>
 #include <linux/rcupdate.h>
-#include <linux/spinlock.h>
 #include <linux/types.h>
-#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
 #include "arbiter.h"
 
-struct riso_dev;
 struct riso_flow;
 
 enum {
 	RISO_SLOTS = 64,	/* tagged work requests that a flow may have out */
 	RISO_SLOTS_MIN = 8,
-	RISO_CQ_EXTRA = 256,	/* CQEs added to each private kernel CQ */
-	RISO_SOFT = 64,		/* completions reaped for the ULP */
-	RISO_POLL = 16,		/* CQEs that the reaper takes at once */
-	RISO_REAP_CQS = 8,	/* CQs that it looks at in one go */
 };
 
 enum riso_slot_flags {
@@ -101,52 +94,6 @@ struct riso_slots {
 	u64 refused_seq;
 };
 
-/**
- * struct riso_cq - shadow of a kernel CQ
- * @hash: in &riso_dev.cqs, RCU
- * @rd: its device
- * @cq: the CQ
- * @room: CQEs that may still be reserved, if the CQ is private
- * @quiet_list: in &riso_dev.quiet while @quiet
- * @poll_lock: one poller at a time, so that what the reaper took is delivered
- *	before what came after it; outside &riso_dev.lock; held over the
- *	provider's poll_cq, never over a post; the reaper only tries it
- * @polled_ns: when the provider was polled last
- * @soft: completions taken by the reaper or made here, in order
- * @soft_head: next to deliver
- * @soft_tail: next to fill
- * @wc: room for the reaper
- * @zombies: tags of destroyed QPs whose CQEs may still be in the CQ
- * @wake: calls the ULP for what is in @soft
- * @tagged: our tags may be in it; else it is polled around us
- * @rcu: frees it
- * @dead: the CQ is being destroyed, the reaper keeps off
- * @quiet: the ULP wants an event; the reaper stands in for the provider
- * @out: flows with slots unretired, under &riso_dev.lock
- * @uses: how often managed flows use the CQ, under &riso_dev.lock
- */
-struct riso_cq {
-	struct hlist_node hash;
-	struct riso_dev *rd;
-	struct ib_cq *cq;
-	u32 room;
-	bool tagged;
-	bool dead;
-	bool quiet;
-	u32 out;
-	u32 uses;
-	struct list_head quiet_list;
-	spinlock_t poll_lock;	/* see above */
-	u64 polled_ns;
-	struct ib_wc *soft;
-	u32 soft_head;
-	u32 soft_tail;
-	struct ib_wc *wc;
-	struct list_head zombies;
-	struct work_struct wake;
-	struct rcu_head rcu;
-};
-
 static inline bool riso_tag_has_slot(const struct riso_slots *s)
 {
 	return s->head - s->tail < s->num;
@@ -164,30 +111,16 @@ static inline struct riso_slot *riso_tag_at(const struct riso_slots *s, u32 pos)
 	return &s->slot[pos % s->num];
 }
 
-void riso_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra);
-void riso_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq);
-struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq);
-bool riso_tag_has_pieces(const struct riso_slots *s);
-bool riso_cq_reserve(struct riso_flow *f, struct ib_cq *cq);
-void riso_cq_release(struct riso_flow *f);
 int riso_tag_alloc(struct riso_flow *f);
 void riso_tag_free(struct riso_flow *f);
-void riso_cq_abandon(struct riso_flow *f);
+void riso_tag_free_slots(struct riso_slots *s);
+struct riso_slots *riso_tag_find(u64 wr_id);
 struct riso_slot *riso_tag_oldest(const struct riso_slots *s);
+bool riso_tag_has_pieces(const struct riso_slots *s);
+bool riso_tag_awaits(const struct riso_slots *s);
 struct riso_slot *riso_tag_take(struct riso_slots *s);
 void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32 *wire);
 void riso_tag_retire(struct riso_slots *s, struct riso_slot *slot);
 void riso_tag_trim(struct riso_slots *s);
-bool riso_tag_awaits(const struct riso_slots *s);
-struct riso_slots *riso_tag_find(u64 wr_id);
-void riso_tag_free_slots(struct riso_slots *s);
-int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc);
-int riso_cq_notify(struct riso_cq *c, enum ib_cq_notify_flags flags);
-void riso_cq_purge(struct riso_dev *rd, const struct ib_qp *qp);
-void riso_cq_reap(struct riso_dev *rd);
-void riso_cq_use(struct riso_flow *f, bool managed);
-void riso_refuse_work(struct work_struct *work);
-bool riso_cq_idle(struct riso_dev *rd);
-void riso_cq_forget(struct riso_dev *rd);
 
-#endif /* RISO_COMP_H */
+#endif /* RISO_TAG_H */

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Polls: many completions of chunks become the one that the ULP expects.
+ *
+ * Owns the rewriting of what a provider's poll_cq returns, the list of completions that
+ * were reaped (&riso_cq.soft), and the reaper.
+ *
+ * The reaper polls on behalf of a ULP that is busy with something else: a target
+ * works on commands in the thread that polls, for up to a millisecond, and pacing
+ * cannot wait for it. What belongs to the ULP goes to a soft list and is the first
+ * thing that its next poll finds. The provider raised its event when it made the
+ * completion. If the CQ is quiet it did not, and the reaper wakes the ULP up, see cq_arm.c.
+ *
+ * Locks: &riso_cq.poll_lock serialises the polls of one CQ and covers the soft list and the
+ * zombies; it is held over the provider's poll_cq, with interrupts off. &riso_dev.lock is
+ * taken inside it and covers the slots. The ULP polls in any context. The reaper runs in
+ * hard interrupt context and only tries poll_lock.
+ */
+
+#include <linux/ktime.h>
+
+#include "core/chunk.h"
+#include "cq.h"
+#include "cq_arm.h"
+#include "cq_poll.h"
+#include "dev.h"
+#include "flow.h"
+#include "news.h"
+#include "ring.h"
+#include "sched.h"
+#include "tag.h"
+#include "trace.h"
+#include "window.h"
+
+/* CQs that the reaper looks at in one go */
+enum { RISO_REAP_CQS = 8 };
+
+/* A work request has ended: its bytes are out of the device. */
+static void end_slot(struct riso_slots *s, struct riso_slot *slot)
+{
+	struct riso_flow *f = s->flow;
+	int dir;
+
+	riso_tag_retire(s, slot);
+	if (!f)
+		return;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		if (slot->wire[dir])
+			riso_window_complete(f, dir, slot->wire[dir]);
+	if (!(slot->flags & RISO_SLOT_CHUNK))
+		return;
+	f->rd->stats[RISO_STAT_CHUNK_COMPLETED]++;
+	trace_chunk_complete(f, slot->seq, slot->bytes);
+}
+
+/* One completion of ours: rewrite it for the ULP, or say that it is hidden. */
+static enum riso_verdict complete_slot(struct riso_dev *rd,
+				       struct riso_slots *s,
+				       struct ib_wc *wc)
+{
+	struct riso_slot *slot = container_of(wc->wr_cqe, struct riso_slot,
+					      cqe);
+	bool success = wc->status == IB_WC_SUCCESS;
+	struct riso_flow *f = s->flow;
+	enum riso_verdict verdict;
+	u32 pos;
+
+	lockdep_assert_held(&rd->lock);
+	if (WARN_ON_ONCE(!(slot->flags & RISO_SLOT_POSTED)))
+		return RISO_HIDE;
+	/* What was posted before it and is not signaled has completed, too. */
+	for (pos = s->tail; riso_tag_at(s, pos) != slot; pos++) {
+		u16 flags = riso_tag_at(s, pos)->flags;
+
+		if ((flags & RISO_SLOT_POSTED) &&
+		    !(flags & RISO_SLOT_SIGNALED))
+			end_slot(s, riso_tag_at(s, pos));
+	}
+	if (success && f)
+		riso_window_measure(f, slot);
+	end_slot(s, slot);
+	riso_tag_trim(s);
+
+	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
+			     slot->flags & RISO_SLOT_ULP_SIGNALED,
+			     (slot->flags & RISO_SLOT_MARK) ||
+			     slot->seq == s->err_seq ||
+			     slot->seq == s->refused_seq);
+	if (!success && !(slot->flags & RISO_SLOT_MARK)) {
+		s->err_seq = slot->seq;
+		rd->stats[RISO_STAT_FLUSHED]++;
+		if (f) {
+			f->flush = true;
+			riso_news_failed(f, wc->status);
+			riso_ring_kill(f, slot->seq);
+		}
+	}
+	if (f) {
+		if (s->tail == s->head)
+			riso_window_idle(f);
+		/* A provider that was full may have room now. */
+		f->retry_ns = 0;
+		riso_sched_wake(f);
+	}
+	if (verdict == RISO_HIDE) {
+		rd->stats[RISO_STAT_CQE_HIDDEN]++;
+		return RISO_HIDE;
+	}
+	rd->stats[RISO_STAT_WR_COMPLETED]++;
+	trace_wr_complete(rd, s, slot, wc->status);
+	wc->wr_id = slot->wr_id;
+	if (success && (slot->flags & RISO_SLOT_FETCH) &&
+	    (slot->flags & RISO_SLOT_CHUNK))
+		wc->byte_len = slot->total;
+	return RISO_DELIVER;
+}
+
+/* A completion without our tag: of its flow, it may be the first error. */
+static void note_error(struct riso_dev *rd, const struct ib_wc *wc)
+{
+	struct riso_flow *f;
+
+	if (wc->status == IB_WC_SUCCESS || wc->status == IB_WC_WR_FLUSH_ERR)
+		return;
+	f = riso_flow_find(rd, wc->qp, false);
+	if (f && f->mode != RISO_FLOW_PASS)
+		riso_news_failed(f, wc->status);
+}
+
+/* Keep what the ULP may see of @num completions, in order; under RCU. */
+static int filter(struct riso_dev *rd, struct ib_wc *wc, int num)
+{
+	int kept = 0;
+	int i;
+
+	if (!num)
+		return 0;
+	spin_lock(&rd->lock);
+	for (i = 0; i < num; i++) {
+		struct riso_slots *s = riso_tag_find(wc[i].wr_id);
+
+		if (!s)
+			note_error(rd, &wc[i]);
+		else if (complete_slot(rd, s, &wc[i]) == RISO_HIDE)
+			continue;
+		if (kept != i)
+			wc[kept] = wc[i];
+		kept++;
+	}
+	spin_unlock(&rd->lock);
+	/* SMC looks at fields of an entry that it believes it had cleared. */
+	memset(wc + kept, 0, (num - kept) * sizeof(*wc));
+	return kept;
+}
+
+/**
+ * riso_cq_bury - free the tags of QPs that are gone
+ * @c: a CQ in which none of their completions is left
+ *
+ * Context: under &riso_cq.poll_lock, or when nobody polls any more.
+ */
+void riso_cq_bury(struct riso_cq *c)
+{
+	struct riso_slots *s, *tmp;
+
+	list_for_each_entry_safe(s, tmp, &c->zombies, zombie) {
+		list_del(&s->zombie);
+		riso_tag_free_slots(s);
+	}
+}
+
+/* Poll the provider for up to @num entries that the ULP may see. */
+static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
+{
+	int n = 0;
+
+	lockdep_assert_held(&c->poll_lock);
+	while (n < num) {
+		int want = num - n;
+		int got = c->rd->orig.poll_cq(c->cq, want, wc + n);
+
+		if (got < 0)
+			return n ? n : got;
+		n += filter(c->rd, wc + n, got);
+		if (got < want) {
+			riso_cq_bury(c);
+			break;
+		}
+	}
+	c->polled_ns = ktime_get_ns();
+	return n;
+}
+
+/**
+ * riso_cq_poll - what the ULP's poll_cq does
+ * @c: the CQ
+ * @num: entries wanted
+ * @found: of these, what the provider has given already, in front
+ * @wc: room for them
+ *
+ * Context: any.
+ * Return: entries found; fewer than @num means that the CQ is empty.
+ */
+int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
+{
+	unsigned long flags;
+	int got, n;
+
+	spin_lock_irqsave(&c->poll_lock, flags);
+	n = filter(c->rd, wc, found);
+	while (n < num && c->soft_head != c->soft_tail)
+		wc[n++] = c->soft[c->soft_head++ % RISO_SOFT];
+	if (n < num) {
+		got = poll_provider(c, num - n, wc + n);
+		n = got < 0 && !n ? got : n + max(got, 0);
+	}
+	spin_unlock_irqrestore(&c->poll_lock, flags);
+	/* Who queues something later runs the arbiter himself. */
+	if (READ_ONCE(c->rd->held))
+		riso_sched_run(c->rd);
+	return n;
+}
+
+/**
+ * riso_cq_reap_one - look for completions in a CQ, unless somebody polls it just now
+ * @c: the CQ
+ *
+ * Context: under RCU, under no lock of ours.
+ */
+void riso_cq_reap_one(struct riso_cq *c)
+{
+	unsigned long flags;
+	int room, got, i;
+
+	if (!spin_trylock_irqsave(&c->poll_lock, flags))
+		return;
+	room = min_t(int, riso_cq_soft_room(c), RISO_POLL);
+	if (!c->dead && room) {
+		got = poll_provider(c, room, c->wc);
+		for (i = 0; i < got; i++)
+			c->soft[c->soft_tail++ % RISO_SOFT] = c->wc[i];
+		if (got > 0)
+			atomic_long_add(got, &c->rd->reaped);
+	}
+	if (!c->dead)
+		riso_cq_check_quiet(c);
+	spin_unlock_irqrestore(&c->poll_lock, flags);
+}
+
+/**
+ * riso_cq_reap - look for completions that nobody has polled yet
+ * @rd: the device
+ *
+ * Looks at the CQs of the flows that have waited longest.
+ *
+ * Context: any but under a lock of ours.
+ */
+void riso_cq_reap(struct riso_dev *rd)
+{
+	struct riso_cq *cqs[RISO_REAP_CQS];
+	struct riso_flow *f;
+	struct riso_cq *c;
+	unsigned long flags;
+	int n = 0;
+	int i;
+
+	rcu_read_lock();
+	spin_lock_irqsave(&rd->lock, flags);
+	/* Should there be more than fit, they take turns. */
+	for (; n < RISO_REAP_CQS; n++) {
+		c = list_first_entry_or_null(&rd->quiet, struct riso_cq,
+					     quiet_list);
+		if (!c || (n && c == cqs[0]))
+			break;
+		cqs[n] = c;
+		list_move_tail(&c->quiet_list, &rd->quiet);
+	}
+	list_for_each_entry(f, &rd->reap, reap) {
+		if (n == RISO_REAP_CQS)
+			break;
+		for (i = 0; i < n; i++)
+			if (cqs[i] == f->cq)
+				break;
+		if (i == n)
+			cqs[n++] = f->cq;
+	}
+	spin_unlock_irqrestore(&rd->lock, flags);
+	for (i = 0; i < n; i++)
+		riso_cq_reap_one(cqs[i]);
+	rcu_read_unlock();
+}
