@@ -2,7 +2,7 @@
 /*
  * One struct riso_dev for each ib_device: its life cycle.
  *
- * Owns the client of the RDMA core, the table of devices, and the way of a device
+ * Owns the table of devices, and the way of a device
  * from idle through observed or enabled to draining and idle again.
  *
  * Disabling returns at once: flows drain while work in the background looks after
@@ -40,7 +40,6 @@
 #include "pump.h"
 #include "sched.h"
 #include "settings.h"
-#include "sysfs.h"
 #include "trace.h"
 #include "watch.h"
 #include "work.h"
@@ -57,7 +56,8 @@ static DEFINE_XARRAY(devs);
 /* Held from reading a device until listeners are told, so that the last event is true. */
 static DEFINE_MUTEX(tell_lock);
 
-static struct ib_client riso_client;
+/* Its functions are client.c's. */
+static struct ib_client *client;
 
 static void dev_release(struct kref *ref)
 {
@@ -110,11 +110,11 @@ struct riso_dev *riso_dev_get_next(u32 index)
 
 struct riso_dev *riso_dev_of(struct ib_device *ibdev)
 {
-	return ib_get_client_data(ibdev, &riso_client);
+	return ib_get_client_data(ibdev, client);
 }
 
 /* Anybody may read this, and as often: it takes no lock that a post would wait for. */
-void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info)
+void riso_dev_fill_info(struct riso_dev *rd, struct riso_dev_info *info)
 {
 	unsigned int seq;
 
@@ -142,7 +142,7 @@ static void tell_dev(struct riso_dev *rd)
 	struct riso_dev_info info;
 
 	mutex_lock(&tell_lock);
-	riso_dev_info(rd, &info);
+	riso_dev_fill_info(rd, &info);
 	riso_nl_dev_event(&info);
 	mutex_unlock(&tell_lock);
 }
@@ -407,19 +407,26 @@ unlock:
 
 /* --- devices come and go --- */
 
-static int add_one(struct ib_device *ibdev)
+/**
+ * riso_dev_create - take up a device; nobody else knows of it yet
+ * @ibdev: the ib_device
+ *
+ * What can fail is done here: once its files are there, others may change it.
+ *
+ * Context: may sleep.
+ * Return: the device, which riso_dev_of() finds from now on, or an error pointer.
+ */
+struct riso_dev *riso_dev_create(struct ib_device *ibdev)
 {
 	struct riso_dev *rd;
-	int err;
+	int err = -ENOMEM;
 
 	rd = kzalloc(sizeof(*rd), GFP_KERNEL);
 	if (!rd)
-		return -ENOMEM;
+		return ERR_PTR(err);
 	rd->observed = alloc_percpu(struct riso_observed);
-	if (!rd->observed) {
-		err = -ENOMEM;
+	if (!rd->observed)
 		goto err_free;
-	}
 	rd->ibdev = ibdev;
 	rd->orig = ibdev->ops;
 	rd->index = ibdev->index;
@@ -461,17 +468,9 @@ static int add_one(struct ib_device *ibdev)
 	err = xa_reserve(&devs, rd->index, GFP_KERNEL);
 	if (err)
 		goto err_hook;
-	ib_set_client_data(ibdev, &riso_client, rd);
-	err = riso_sysfs_add(rd);
-	if (err)
-		goto err_reserve;
-	xa_store(&devs, rd->index, rd, GFP_KERNEL);
-	riso_nl_changed();
-	tell_dev(rd);
-	return 0;
+	ib_set_client_data(ibdev, client, rd);
+	return rd;
 
-err_reserve:
-	xa_release(&devs, rd->index);
 err_hook:
 	unhook(rd);
 	cancel_delayed_work_sync(&rd->drain);
@@ -480,17 +479,46 @@ err_percpu:
 	free_percpu(rd->observed);
 err_free:
 	kfree(rd);
-	dev_warn(&ibdev->dev, "not managed: error %d\n", err);
-	return err;
+	return ERR_PTR(err);
 }
 
-static void remove_one(struct ib_device *ibdev, void *data)
+/**
+ * riso_dev_publish - let everybody know of a device
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+void riso_dev_publish(struct riso_dev *rd)
 {
-	struct riso_dev *rd = data;
+	xa_store(&devs, rd->index, rd, GFP_KERNEL);
+	riso_nl_changed();
+	tell_dev(rd);
+}
+
+/**
+ * riso_dev_discard - undo riso_dev_create()
+ * @rd: a device that was not published
+ *
+ * Context: may sleep.
+ */
+void riso_dev_discard(struct riso_dev *rd)
+{
+	xa_release(&devs, rd->index);
+	unhook(rd);
+	cancel_delayed_work_sync(&rd->drain);
+	riso_dev_put(rd);
+}
+
+/**
+ * riso_dev_remove - let go of a device whose ib_device goes
+ * @rd: the device, without files
+ *
+ * Context: may sleep for seconds.
+ */
+void riso_dev_remove(struct riso_dev *rd)
+{
 	bool draining;
 
-	/* Now, as an orphan outlives its ib_device; and not under control: stores take it. */
-	riso_sysfs_remove(rd);
 	mutex_lock(&rd->control);
 	rd->removing = true;
 	if (rd->state == RISO_STATE_OBSERVE || rd->state == RISO_STATE_ENFORCE)
@@ -516,36 +544,34 @@ static void remove_one(struct ib_device *ibdev, void *data)
 	riso_dev_put(rd);
 }
 
-/* Rules go by the name. */
-static void rename_one(struct ib_device *ibdev, void *data)
+/**
+ * riso_dev_renamed - the ib_device has another name; rules go by it
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+void riso_dev_renamed(struct riso_dev *rd)
 {
-	struct riso_dev *rd = data;
-
 	riso_classify_all(rd);
 	tell_dev(rd);
 }
 
-static struct ib_client riso_client = {
-	.name = KBUILD_MODNAME,
-	.add = add_one,
-	.remove = remove_one,
-	.rename = rename_one,
-};
-
 /**
  * riso_dev_init - take up all devices, now and as they appear
+ * @c: what is called then
  *
  * Context: may sleep.
  * Return: 0 or a negative errno.
  */
-int riso_dev_init(void)
+int riso_dev_init(struct ib_client *c)
 {
 	int err;
 
 	err = riso_work_init();
 	if (err)
 		return err;
-	err = ib_register_client(&riso_client);
+	client = c;
+	err = ib_register_client(client);
 	if (err)
 		riso_work_exit();
 	return err;
@@ -558,7 +584,7 @@ int riso_dev_init(void)
  */
 void riso_dev_exit(void)
 {
-	ib_unregister_client(&riso_client);
+	ib_unregister_client(client);
 	riso_work_exit();
 	/* Tags are forgotten after one grace period, and freed after another. */
 	rcu_barrier();

@@ -391,8 +391,13 @@ static inline void riso_dev_pass(struct riso_dev *rd, u32 *held, u32 cost)
 	riso_dev_lock(rd);
 }
 
-int riso_dev_init(void);
+int riso_dev_init(struct ib_client *c);
 void riso_dev_exit(void);
+struct riso_dev *riso_dev_create(struct ib_device *ibdev);
+void riso_dev_publish(struct riso_dev *rd);
+void riso_dev_discard(struct riso_dev *rd);
+void riso_dev_remove(struct riso_dev *rd);
+void riso_dev_renamed(struct riso_dev *rd);
 
 /**
  * riso_dev_get_by_name - look up a device and take a reference
@@ -436,13 +441,13 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		 struct netlink_ext_ack *extack);
 
 /**
- * riso_dev_info - what a dump shows of a device
+ * riso_dev_fill_info - what a dump shows of a device
  * @rd: the device
  * @info: filled in
  *
  * Context: process.
  */
-void riso_dev_info(struct riso_dev *rd, struct riso_dev_info *info);
+void riso_dev_fill_info(struct riso_dev *rd, struct riso_dev_info *info);
 
 /**
  * riso_dev_reclassify - the rules have changed

@@ -10,7 +10,7 @@
 #include <linux/module.h>
 
 #include "chardev.h"
-#include "dev.h"
+#include "client.h"
 #include "netlink.h"
 #include "rule.h"
 
@@ -18,7 +18,7 @@ static int __init riso_init(void)
 {
 	int err;
 
-	err = riso_dev_init();
+	err = riso_client_init();
 	if (err)
 		return err;
 	err = riso_nl_init();
@@ -32,7 +32,7 @@ static int __init riso_init(void)
 err_nl:
 	riso_nl_exit();
 err_dev:
-	riso_dev_exit();
+	riso_client_exit();
 	return err;
 }
 
@@ -40,7 +40,7 @@ static void __exit riso_exit(void)
 {
 	riso_chardev_exit();
 	riso_nl_exit();
-	riso_dev_exit();
+	riso_client_exit();
 	riso_rule_exit();
 }
 

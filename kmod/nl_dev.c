@@ -89,7 +89,7 @@ static int dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
 
 static void read_dev(struct riso_dev *rd, union dev_data *data)
 {
-	riso_dev_info(rd, &data->info);
+	riso_dev_fill_info(rd, &data->info);
 }
 
 static const struct dev_kind devs = {

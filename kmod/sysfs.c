@@ -75,7 +75,7 @@ static ssize_t state_show(struct device *dev, struct device_attribute *attr,
 {
 	struct riso_dev_info info;
 
-	riso_dev_info(dev_of(dev), &info);
+	riso_dev_fill_info(dev_of(dev), &info);
 	return sysfs_emit(buf, "%s\n", states[info.state]);
 }
 
@@ -86,7 +86,7 @@ static ssize_t enabled_show(struct device *dev, struct device_attribute *attr,
 {
 	struct riso_dev_info info;
 
-	riso_dev_info(dev_of(dev), &info);
+	riso_dev_fill_info(dev_of(dev), &info);
 	return sysfs_emit(buf, "%s\n", modes[info.state]);
 }
 
@@ -139,7 +139,7 @@ static ssize_t setting_show(struct device *dev, struct device_attribute *attr,
 	struct riso_dev_info info;
 	void *val = (void *)&info.cfg + s->offset;
 
-	riso_dev_info(dev_of(dev), &info);
+	riso_dev_fill_info(dev_of(dev), &info);
 	if (s->wide)
 		return sysfs_emit(buf, "%llu\n", *(u64 *)val);
 	if (s->automatic && *(u32 *)val == RISO_AUTO)
