@@ -119,6 +119,7 @@ check-unit: setup-build ## tests that need no virtual machine
 		grep -q '^check:' $$d/Makefile || continue; \
 		$(MAKE) -C $$d check || exit; \
 	done
+	@tools/check-floors.py
 	@tools/check-docs.sh
 	@tools/check-names.sh
 	@tools/check-install.sh
