@@ -189,45 +189,45 @@ struct riso_change {
  * @cfg_seq: covers @cfg, @own, @lease_end and @steer, and of flows their peer and what
  *	was counted while observed, for who reads them without @lock
  * @cfg: settings in force
- * @own: the operator's, in force when nothing is lent
- * @lease_end: until when something is, ns, or 0
- * @steer: the agent that lends it, written under @control
- * @stats: counters
- * @held: work requests in the queues
  * @latency_flows: latency flows in RTS
- * @managed_flows: flows that are queued and paced
- * @draining_flows: flows that are queued, and then left alone
- * @mtu: the largest of a path so far, bytes
- * @chunk_ns: time of a chunk at SafeUtil
- * @lately_ns: time in which the device sends half of an open window
- * @fine: @chunk_ns is long enough for a timer to pace single chunks
- * @was_shaped: messages are cut and paced
- * @shaped_ns: since when
- * @toggled_ns: when that changed last
- * @bounds: settings that flows were refreshed for last
- * @pacing: how processes shall post
- * @pacings: changes with @pacing
- * @arb: one arbiter for each direction
+ * @held: work requests in the queues
+ * @asking: directions in which processes want grants, of all processes
  * @last_dir: the direction served last
+ * @chunk_ns: time of a chunk at SafeUtil
+ * @timer_ns: when @timer fires, U64_MAX when it is not armed
+ * @want_ns: when @timer shall fire, collected during a run
  * @urgent: flows that post as debt
- * @parked: flows whose provider queue was full
- * @quiet: CQs whose owners the reaper wakes up
+ * @fine: @chunk_ns is long enough for a timer to pace single chunks
+ * @running: @timer may be armed
+ * @drops: processes that may still leave the line in this run
+ * @grants: grants that may still be given in this run, by direction
+ * @num_users: number of processes in @users
+ * @mtu: the largest of a path so far, bytes
+ * @shaped_ns: when @was_shaped was set last
  * @reap: flows with slots unretired, the one that posted longest ago first
+ * @quiet: CQs whose owners the reaper wakes up
+ * @arb: one arbiter for each direction
+ * @stats: counters
+ * @timer: runs the scheduler for the clock, or looks for completions
+ * @parked: flows whose provider queue was full
  * @managed: flows that have a queue, under @mutex
  * @news: flows of which listeners have to be told, those of the kernel first
  * @users: processes that take part
- * @num_users: how many
- * @asking: directions in which these want grants
- * @grants: that may still be given in this run, by direction
- * @drops: processes that may still leave the line in this run
- * @wait: for a flow that is posting to have done
- * @timer: for the clock or for completions
- * @timer_ns: when it fires, U64_MAX when not armed
- * @want_ns: when it shall fire, collected during a run
- * @running: the timer may be armed
- * @watch: looks for flows that are stuck, and averages
- * @averaged_ns: when it did that last, its own
- * @checked_ns: when it looked for flows that are stuck last, its own
+ * @wait: where one waits for a flow to have done posting
+ * @managed_flows: flows that are queued and paced
+ * @draining_flows: flows that are queued, and then left alone
+ * @was_shaped: messages are cut and paced, as seen at the last change
+ * @pacings: number of changes of @pacing
+ * @lately_ns: time in which the device sends half of an open window
+ * @toggled_ns: when @was_shaped changed last
+ * @bounds: settings that flows were refreshed for last
+ * @pacing: how processes shall post
+ * @own: settings of the operator, in force when nothing is lent
+ * @lease_end: until when @cfg is lent, ns, or 0
+ * @steer: the agent that lends @cfg, written under @control
+ * @watch: work that looks for flows that are stuck, and averages
+ * @averaged_ns: when @watch averaged last
+ * @checked_ns: when @watch looked for flows that are stuck last
  */
 struct riso_dev {
 	/* read on every post and poll, written when hooks come and go */
@@ -270,42 +270,49 @@ struct riso_dev {
 	spinlock_t lock ____cacheline_aligned_in_smp; /* see above */
 	seqcount_spinlock_t cfg_seq;
 	struct riso_cfg cfg;
-	struct riso_cfg own;
-	u64 lease_end;
-	struct riso_steer steer;
-	u64 stats[RISO_STAT_MAX];
-	u32 held;
+
+	/* looked at with each post and completion */
 	u32 latency_flows;
-	u32 managed_flows;
-	u32 draining_flows;
-	u32 mtu;
-	u64 chunk_ns;
-	u64 lately_ns;
-	bool fine;
-	bool was_shaped;
-	u64 shaped_ns;
-	u64 toggled_ns;
-	struct riso_bounds bounds;
-	struct riso_pacing pacing;
-	u32 pacings;
-	struct riso_arb arb[RISO_DIRS];
+	u32 held;
+	u32 asking;
 	enum riso_dir last_dir;
+	u64 chunk_ns;
+	u64 timer_ns;
+	u64 want_ns;
 	struct list_head urgent;
-	struct list_head parked;
-	struct list_head quiet;
+	bool fine;
+	bool running;
+	int drops;
+
+	int grants[RISO_DIRS];
+	u32 num_users;
+	u32 mtu;
+	u64 shaped_ns;
 	struct list_head reap;
+	struct list_head quiet;
+	struct riso_arb arb[RISO_DIRS];
+	u64 stats[RISO_STAT_MAX];
+	struct hrtimer timer;
+
+	/* seldom */
+	struct list_head parked;
 	struct list_head managed;
 	struct list_head news;
 	struct list_head users;
-	u32 num_users;
-	u32 asking;
-	int grants[RISO_DIRS];
-	int drops;
 	wait_queue_head_t wait;
-	struct hrtimer timer;
-	u64 timer_ns;
-	u64 want_ns;
-	bool running;
+	u32 managed_flows;
+	u32 draining_flows;
+	bool was_shaped;
+	u32 pacings;
+	u64 lately_ns;
+	u64 toggled_ns;
+	struct riso_bounds bounds;
+	struct riso_pacing pacing;
+	struct riso_cfg own;
+	u64 lease_end;
+	struct riso_steer steer;
+
+	/* of the watch alone */
 	struct delayed_work watch;
 	u64 averaged_ns;
 	u64 checked_ns;

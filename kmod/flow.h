@@ -5,6 +5,7 @@
 #ifndef RISO_FLOW_H
 #define RISO_FLOW_H
 
+#include <linux/cache.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
@@ -34,75 +35,44 @@ enum riso_flow_mode {
  * @hash: in riso_dev.qps, RCU
  * @qp: the QP
  * @rd: its device
- * @rcu: frees it
- * @qpn: QP number
- * @qp_type: of @qp, which may be gone when a dump shows it
+ * @mode: how the hooks treat it
+ * @class: latency, throughput or bandwidth
+ * @group: flows that it shares with
+ * @cq: shadow of the send CQ
+ * @slots: its tags
+ * @seen: counts of this time of being observed, NULL at other times
+ * @watch: posts that are measured, or NULL; RCU
+ * @unfit: why it can never be managed
+ * @state: of the QP
  * @sq_depth: max_send_wr as told to the ULP
  * @max_sge: elements of a work request, at most
  * @max_inline: inline bytes of a work request, at most
- * @unfit: why it can never be managed
- * @report: why its process does not govern it, as that says
- * @signal_all: all its work requests are signaled
- * @shim: its process posts for it under grants
- * @sends: counted in riso_group.senders
- * @wish: class that its process would like, if @wishes
- * @wishes: it would
- * @choose: its rule lets it
- * @who: whom it belongs to, what rules match on
- * @tgid: the process that made it, NULL for a ULP; counted
- * @class: latency, throughput or bandwidth
- * @rule_id: rule that gave class and weight, 0 for none
- * @weight: of its group
- * @group: flows that it shares with
- * @cq: shadow of the send CQ
- * @cq_room: CQEs reserved there
- * @cq_uses: its part of riso_cq.uses
- * @no_memory: not managed: the cap on memory was reached
- * @counted: as a latency flow
- * @tallied: where it is counted in its group, or NULL
- * @dying: the provider is destroying the QP; its number may be another's already
- * @shown: all is set that is shown of it
- * @told: listeners know of it
- * @told_reason: and that this is why it is not managed
- * @told_class: and that this is its class
- * @told_rule: and that this is its rule
- * @told_over: and that this is @over_target
- * @over_target: Current99 was above Target99 when it was counted
- * @told_error: and that this is @error
- * @news: in riso_dev.news: listeners may not know all of this
- * @mode: how the hooks treat it
- * @state: of the QP
- * @mtu: of the path, bytes
- * @rnr_timer: delay for senders without a receive, as encoded, if @rnr_known
- * @rnr_known: the QP has one
  * @max_rd_atomic: READs and atomics that the QP may have out
+ * @mtu: of the path, bytes
+ * @signal_all: all its work requests are signaled
+ * @q: what is held
+ * @arb: in the list of its place
+ * @place: where it stands if it has something to post
+ * @arb_dir: the direction that it stands in
  * @posting: one CPU is posting for this flow
- * @paused: nobody may begin to
+ * @paused: nobody may begin to post for this flow
  * @charged: what is being posted was charged
  * @flush: QP in error: post at once, do not cut
  * @ending: QP is about to end: what the peer is told of goes to the provider before
- * @refused: provider takes no more: complete here
- * @told_refused: and has said so once
- * @marked: a marker stands behind what the provider has taken
- * @error: of the first work request that failed since creation or RESET
+ * @refused: the provider takes no more; what is held is completed by us
  * @debt: its next batch does not wait
  * @stale: what it has out does not stand in the NIC
- * @refuse: completes what the provider refuses
- * @retry_ns: provider was full: not before this
- * @retries: how often it was full since it took something, up to what counts
- * @fail_ns: QP in error: since when the provider is full, or 0
- * @progress_ns: when it last posted
- * @q: what is held
- * @batch: what the provider is being given of it
- * @slots: its tags
- * @managed: in riso_dev.managed
- * @arb: at its place
- * @place: where it stands if it has something to post
- * @arb_dir: the direction that it stands in
  * @reap: in riso_dev.reap: slots unretired
  * @inflight: wire bytes posted, not completed
  * @load: its part of riso_pacer.load
  * @path: how long its path is
+ * @progress_ns: when it last posted
+ * @retry_ns: provider was full: not before this
+ * @retries: how often it was full since it took something, up to what counts
+ * @told_refused: the provider has refused a work request since creation or RESET
+ * @marked: a marker of ours stands behind what the provider has taken
+ * @error: of the first work request that failed since creation or RESET
+ * @fail_ns: QP in error: since when the provider is full, or 0
  * @bytes: payload posted
  * @wrs: work requests posted to their last byte
  * @chunks: posted
@@ -110,103 +80,139 @@ enum riso_flow_mode {
  * @queued: work requests taken over
  * @wait_ns: time from there to the last byte posted, sum
  * @sizes: messages by size class, posted while observed
- * @seen: counts of this time of being observed, NULL at other times
+ * @managed: in riso_dev.managed
+ * @news: in riso_dev.news while listeners have to be told of something
+ * @qpn: QP number
+ * @qp_type: of @qp, which may be gone when a dump shows it
+ * @report: why its process does not govern it, as that says
+ * @wish: class that its process would like, if @wishes
+ * @rule_id: rule that gave class and weight, 0 for none
+ * @weight: of its group
+ * @cq_room: CQEs reserved in @cq
+ * @cq_uses: its part of riso_cq.uses
+ * @rnr_timer: delay for senders without a receive, as encoded, if @rnr_known
+ * @told_reason: reason that listeners were told last
+ * @told_class: class that listeners were told last
+ * @told_rule: rule that listeners were told last
+ * @told_error: @error as listeners were told last
+ * @rnr_known: the QP has one
+ * @shim: its process posts for it under grants
+ * @sends: counted in riso_group.senders
+ * @wishes: its process has said which class it would like
+ * @choose: its rule lets its process choose the class
+ * @no_memory: not managed: the cap on memory was reached
+ * @counted: the flow counts as a latency flow in RTS
+ * @dying: the provider is destroying the QP; its number may be another's already
+ * @shown: all is set that is shown of it
+ * @told: listeners were told of the flow
+ * @told_over: @over_target as listeners were told last
+ * @over_target: Current99 was above Target99 when it was counted
+ * @tallied: where it is counted in its group, or NULL
+ * @tgid: the process that made it, NULL for a ULP; counted
  * @spent: memory of @seen that a dump may still read
- * @watch: posts that are measured, or NULL; RCU
+ * @who: whom it belongs to, what rules match on
+ * @refuse: completes what the provider refuses
+ * @rcu: frees it
+ * @batch: what the provider is being given of it
  *
  * @qp, @rd, @qpn, @qp_type and the identity in @who are set before the flow can be found.
- * &riso_dev.lock protects @news and all from @mode on; @mode is also read without it.
- * &riso_dev.mutex protects report, shim, sends, wish, class, rule, group, what was told, @seen,
- * @watch and the life of the flow. Dumps read all of this under RCU alone.
+ * &riso_dev.lock protects @news, @mode, @state, @mtu, @rnr_timer, @max_rd_atomic and what is
+ * posted and counted; @mode is also read without it. &riso_dev.mutex protects the rest of
+ * what changes, @seen, @watch and the life of the flow. Dumps read all of it under RCU alone.
  */
 struct riso_flow {
+	/* looked up by each hook: hardly ever written while the QP lives */
 	struct hlist_node hash;
 	struct ib_qp *qp;
 	struct riso_dev *rd;
-	struct rcu_head rcu;
+	enum riso_flow_mode mode;
+	enum riso_class class;
+	struct riso_group *group;
+	struct riso_cq *cq;
 
-	u32 qpn;
-	enum ib_qp_type qp_type;
+	struct riso_slots *slots;
+	struct riso_traffic __percpu *seen;
+	struct riso_watch __rcu *watch;
+	enum riso_reason unfit;
+	enum ib_qp_state state;
 	u32 sq_depth;
 	u32 max_sge;
 	u32 max_inline;
-	enum riso_reason unfit;
-	enum riso_reason report;
-	bool signal_all;
-	bool shim;
-	bool sends;
-	enum riso_class wish;
-	bool wishes;
-	bool choose;
-	struct riso_identity who;
-	struct pid *tgid;
-	enum riso_class class;
-	u32 rule_id;
-	u32 weight;
-	struct riso_group *group;
-	struct riso_cq *cq;
-	u32 cq_room;
-	u32 cq_uses;
-	bool no_memory;
-	bool counted;
-	u32 *tallied;
-	bool dying;
-	bool shown;
-	bool told;
-	enum riso_reason told_reason;
-	enum riso_class told_class;
-	u32 told_rule;
-	bool told_over;
-	bool over_target;
-	enum ib_wc_status told_error;
-	struct list_head news;
-
-	enum riso_flow_mode mode;
-	enum ib_qp_state state;
-	u32 mtu;
-	u32 rnr_timer;
-	bool rnr_known;
 	u32 max_rd_atomic;
+	u32 mtu;
+	bool signal_all;
+
+	/* posting, under &riso_dev.lock */
+	struct riso_ring q ____cacheline_aligned_in_smp;
+	struct list_head arb;
+	enum riso_place place;
+	enum riso_dir arb_dir;
 	bool posting;
 	bool paused;
 	bool charged;
 	bool flush;
 	bool ending;
 	bool refused;
-	bool told_refused;
-	bool marked;
-	enum ib_wc_status error;
 	bool debt;
 	bool stale;
-	struct delayed_work refuse;
-	u64 retry_ns;
-	u32 retries;
-	u64 fail_ns;
-	u64 progress_ns;
-
-	struct riso_ring q;
-	struct riso_batch batch;
-	struct riso_slots *slots;
-	struct list_head managed;
-	struct list_head arb;
-	enum riso_place place;
-	enum riso_dir arb_dir;
 	struct list_head reap;
-
 	u64 inflight[RISO_DIRS];
 	u64 load[RISO_DIRS];
 	struct riso_path path;
+	u64 progress_ns;
+	u64 retry_ns;
+	u32 retries;
+	bool told_refused;
+	bool marked;
+	enum ib_wc_status error;
+	u64 fail_ns;
 
-	u64 bytes[RISO_DIRS];
+	/* counted with each post, under &riso_dev.lock */
+	u64 bytes[RISO_DIRS] ____cacheline_aligned_in_smp;
 	u64 wrs;
 	u64 chunks;
 	u64 splits;
 	u64 queued;
 	u64 wait_ns;
 	u64 sizes[RISO_SIZES];
-	struct riso_traffic __percpu *seen;
+
+	/* for slow paths, under &riso_dev.mutex */
+	struct list_head managed ____cacheline_aligned_in_smp;
+	struct list_head news;
+	u32 qpn;
+	enum ib_qp_type qp_type;
+	enum riso_reason report;
+	enum riso_class wish;
+	u32 rule_id;
+	u32 weight;
+	u32 cq_room;
+	u32 cq_uses;
+	u32 rnr_timer;
+	enum riso_reason told_reason;
+	enum riso_class told_class;
+	u32 told_rule;
+	enum ib_wc_status told_error;
+	bool rnr_known;
+	bool shim;
+	bool sends;
+	bool wishes;
+	bool choose;
+	bool no_memory;
+	bool counted;
+	bool dying;
+	bool shown;
+	bool told;
+	bool told_over;
+	bool over_target;
+	u32 *tallied;
+	struct pid *tgid;
 	struct riso_traffic __percpu *spent;
-	struct riso_watch __rcu *watch;
+	struct riso_identity who;
+	struct delayed_work refuse;
+	struct rcu_head rcu;
+
+	/* written by the one who posts */
+	struct riso_batch batch;
 };
 
 /* The flow of a QP, of the kernel or of a @user's program, or NULL; under RCU. */
