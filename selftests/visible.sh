@@ -118,5 +118,9 @@ check "the host sees all" host_sees_all
 check "a container sees its own" container_sees_its_own
 check "a flow by its number" one_by_one
 check "events need a right" events_need_a_right
-check "requests have a bound" requests_have_a_bound
+if is_debug_kernel; then
+	ktap_test_skip "requests have a bound: the kernel is too slow for so many"
+else
+	check "requests have a bound" requests_have_a_bound
+fi
 ktap_finished
