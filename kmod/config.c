@@ -87,11 +87,11 @@ int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
 		}
 		cfg->token_ops = new->token_ops;
 	}
-	if (chg->mask & RISO_SET_INFLIGHT) {
+	if (chg->mask & RISO_SET_INFLIGHT_BYTES) {
 		if (new->inflight_bytes &&
-		    new->inflight_bytes < RDMA_ISOLATE_WINDOW_MIN) {
+		    new->inflight_bytes < RDMA_ISOLATE_INFLIGHT_MIN) {
 			NL_SET_ERR_MSG(extack,
-				       "window is at least 1024 bytes, 0 for off, or auto");
+				       "inflight-bytes is at least 1024 bytes, 0 for off, or auto");
 			return -ERANGE;
 		}
 		cfg->inflight_bytes = new->inflight_bytes;

@@ -162,7 +162,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_TOKEN_OPS,
 		 &chg.cfg.token_ops, RISO_SET_TOKEN_OPS, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES,
-		 &chg.cfg.inflight_bytes, RISO_SET_INFLIGHT, &chg);
+		 &chg.cfg.inflight_bytes, RISO_SET_INFLIGHT_BYTES, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_HISTOGRAM, &histogram,
 		 RISO_SET_HISTOGRAM, &chg);
 	chg.cfg.histogram = histogram;
@@ -267,7 +267,7 @@ int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
 	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES,
 		 &chg.cfg.chunk_bytes, RISO_SET_CHUNK, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES,
-		 &chg.cfg.inflight_bytes, RISO_SET_INFLIGHT, &chg);
+		 &chg.cfg.inflight_bytes, RISO_SET_INFLIGHT_BYTES, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_AGENT_PID, &chg.steer.pid, 0,
 		 &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_CTRL_STATE, &state, 0, &chg);

@@ -207,7 +207,7 @@ static struct setting settings[] = {
 	},
 	{
 		.attr = __ATTR(inflight_bytes, 0644, setting_show, setting_store),
-		.bit = RISO_SET_INFLIGHT,
+		.bit = RISO_SET_INFLIGHT_BYTES,
 		.offset = offsetof(struct riso_cfg, inflight_bytes),
 		.automatic = true,
 	},

@@ -26,7 +26,8 @@ text()
 set_rxe0()
 {
 	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 48.75MB/s \
-		max-ops 100000 chunk 4k token auto token-ops auto window auto
+		max-ops 100000 chunk 4k token auto token-ops auto \
+		inflight-bytes auto
 }
 
 # What the text says can be given back and changes nothing.

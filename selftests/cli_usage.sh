@@ -113,9 +113,9 @@ usage "800kbit to 8tbit" dev set dev rxe0 max-rate 799kbit
 usage "800kbit to 8tbit" dev set dev rxe0 safe-util 8.000001tbit
 usage "1024 to 4294967294" dev set dev rxe0 token 1023
 usage "1 to 4294967294" dev set dev rxe0 token-ops 0
-usage "1024 to 4294967294" dev set dev rxe0 window 1
+usage "1024 to 4294967294" dev set dev rxe0 inflight-bytes 1
 usage "or auto" dev set dev rxe0 token off
-usage "or auto" dev set dev rxe0 window x
+usage "or auto" dev set dev rxe0 inflight-bytes x
 usage "whole number" dev set dev rxe0 max-ops 1.5
 usage "mode disable only" dev set dev rxe0 mode enable timeout 1s
 usage "ns, us, ms" dev set dev rxe0 mode disable timeout 10

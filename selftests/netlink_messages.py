@@ -241,7 +241,7 @@ def refusals(dev):
          DEV_SET, name + u32(DEV_TOKEN_BYTES, 1023), False),
         ('a turn of no message', errno.ERANGE, 'at least 1 message',
          DEV_SET, name + u32(DEV_TOKEN_OPS, 0), False),
-        ('a window of 1 byte', errno.ERANGE, 'at least 1024',
+        ('inflight-bytes of 1', errno.ERANGE, 'at least 1024',
          DEV_SET, name + u32(DEV_INFLIGHT_BYTES, 1), False),
         ('a class out of range', errno.ERANGE, 'range',
          RULE_ADD, text(RULE_ULP, 'x') + u32(RULE_CLASS, 3), False),

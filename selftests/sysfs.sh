@@ -395,9 +395,9 @@ check "token_bytes" both_ways token_bytes token 64k 65536 1024
 check "token_bytes, auto" both_ways token_bytes token auto auto 4294967294
 check "token_ops" both_ways token_ops token-ops 32 32 1
 check "token_ops, auto" both_ways token_ops token-ops auto auto 2
-check "inflight_bytes" both_ways inflight_bytes window 64k 65536 auto
-check "inflight_bytes, off" both_ways inflight_bytes window off 0 1024
-check "inflight_bytes, auto" both_ways inflight_bytes window auto auto 0
+check "inflight_bytes" both_ways inflight_bytes inflight-bytes 64k 65536 auto
+check "inflight_bytes, off" both_ways inflight_bytes inflight-bytes off 0 1024
+check "inflight_bytes, auto" both_ways inflight_bytes inflight-bytes auto auto 0
 check "target99" both_ways target99 target99 20us 20000 4000000000
 check "target99, auto" both_ways target99 target99 auto auto 1
 check "enabled: observe" mode_both_ways observe observe

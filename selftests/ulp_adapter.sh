@@ -109,10 +109,10 @@ in_pieces()
 {
 	local status
 
-	rdma-isolate dev set dev rxe0 window 1m &&
+	rdma-isolate dev set dev rxe0 inflight-bytes 1m &&
 		adapter_case surrender depth=30 len=40960
 	status=$?
-	rdma-isolate dev set dev rxe0 window auto && return $status
+	rdma-isolate dev set dev rxe0 inflight-bytes auto && return $status
 }
 
 CASES=(

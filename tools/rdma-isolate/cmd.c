@@ -392,7 +392,7 @@ static void object_help(FILE *file, const struct object *object)
 		verb_synopsis(file, object, verb);
 		fprintf(file, "    %s\n", verb->doc);
 		for (arg = verb->args; arg->key; arg++) {
-			fprintf(file, "      %-10s %s", arg->key, arg->doc);
+			fprintf(file, "      %-14s %s", arg->key, arg->doc);
 			if (arg->kind != ARG_FLAG) {
 				fputs("; ", file);
 				print_allowed(file, arg);
