@@ -61,12 +61,12 @@ int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
 	}
 	if (chg->mask & RISO_SET_MAX_OPS)
 		cfg->max_ops = new->max_ops;
-	if (chg->mask & RISO_SET_CHUNK) {
+	if (chg->mask & RISO_SET_CHUNK_BYTES) {
 		if (new->chunk_bytes &&
 		    (new->chunk_bytes < RDMA_ISOLATE_CHUNK_MIN ||
 		     new->chunk_bytes > RDMA_ISOLATE_CHUNK_MAX)) {
 			NL_SET_ERR_MSG(extack,
-				       "chunk is 1024 to 1048576 bytes, or 0 for off");
+				       "chunk-bytes is 1024 to 1048576 bytes, or 0 for off");
 			return -ERANGE;
 		}
 		cfg->chunk_bytes = new->chunk_bytes;
@@ -74,7 +74,7 @@ int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
 	if (chg->mask & RISO_SET_TOKEN_BYTES) {
 		if (new->token_bytes < RDMA_ISOLATE_CHUNK_MIN) {
 			NL_SET_ERR_MSG(extack,
-				       "token is at least 1024 bytes, or auto");
+				       "token-bytes is at least 1024 bytes, or auto");
 			return -ERANGE;
 		}
 		cfg->token_bytes = new->token_bytes;

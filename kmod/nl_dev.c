@@ -156,7 +156,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	read_u64(info->attrs, RDMA_ISOLATE_A_DEV_SAFE_UTIL,
 		 &chg.cfg.safe_util, RISO_SET_SAFE_UTIL, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_CHUNK_BYTES,
-		 &chg.cfg.chunk_bytes, RISO_SET_CHUNK, &chg);
+		 &chg.cfg.chunk_bytes, RISO_SET_CHUNK_BYTES, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_TOKEN_BYTES,
 		 &chg.cfg.token_bytes, RISO_SET_TOKEN_BYTES, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_TOKEN_OPS,
@@ -265,7 +265,7 @@ int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
 	read_u64(info->attrs, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL,
 		 &chg.cfg.safe_util, RISO_SET_SAFE_UTIL, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES,
-		 &chg.cfg.chunk_bytes, RISO_SET_CHUNK, &chg);
+		 &chg.cfg.chunk_bytes, RISO_SET_CHUNK_BYTES, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES,
 		 &chg.cfg.inflight_bytes, RISO_SET_INFLIGHT_BYTES, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_AGENT_PID, &chg.steer.pid, 0,

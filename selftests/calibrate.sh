@@ -107,7 +107,7 @@ applies()
 {
 	local status
 
-	echo "dev set dev rxe9 chunk 1" >"$conf/10-wrong.conf"
+	echo "dev set dev rxe9 chunk-bytes 1" >"$conf/10-wrong.conf"
 	found peer 10.0.0.1 --apply --force && holds .applied && as_found &&
 	shows '.[0] | .safe_util == .max_rate and .max_ops == 0' dev show dev rxe1
 	status=$?
@@ -117,8 +117,8 @@ applies()
 
 is_kept()
 {
-	rdma-isolate dev set dev rxe1 safe-util 1mbit max-rate 1gbit chunk 64k \
-		target99 1s && rdma-isolate apply && as_found
+	rdma-isolate dev set dev rxe1 safe-util 1mbit max-rate 1gbit \
+		chunk-bytes 64k target99 1s && rdma-isolate apply && as_found
 }
 
 # The operator's safe-util is below; it stays, and the peer is the agent's.
@@ -198,7 +198,7 @@ tells_progress()
 	local what
 
 	for what in "connecting to 10.0.0.1" "measuring latency" "measuring max-rate" \
-		"measuring max-ops" "measuring chunk"; do
+		"measuring max-ops" "measuring chunk-bytes"; do
 		grep -q "^rdma-isolate: $what" "$noisy/progress" || return
 	done
 }

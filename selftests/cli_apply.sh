@@ -70,12 +70,12 @@ first_files()
 {
 	file 20-more.conf "# what comes last about a setting counts" \
 		"rule add comm two class latency" \
-		"dev set dev rxe0 chunk 8k" \
+		"dev set dev rxe0 chunk-bytes 8k" \
 		"dev set dev rxe2 max-rate 200mbit mode observe" \
-		"dev set dev riso-3 chunk 16k"
+		"dev set dev riso-3 chunk-bytes 16k"
 	file 10-site.conf "rule add ulp one class bandwidth weight 300" \
-		"dev set dev rxe0 chunk 16k max-rate 400mbit mode observe" \
-		"dev set dev rxe1 chunk 16k" \
+		"dev set dev rxe0 chunk-bytes 16k max-rate 400mbit mode observe" \
+		"dev set dev rxe1 chunk-bytes 16k" \
 		"rule add ulp one class bandwidth weight 300"
 	file 30-not-this.conf.old "nonsense"
 }
@@ -110,8 +110,8 @@ twice()
 
 one_device()
 {
-	rdma-isolate dev set dev rxe0 chunk 4k &&
-	rdma-isolate dev set dev rxe1 chunk 4k &&
+	rdma-isolate dev set dev rxe0 chunk-bytes 4k &&
+	rdma-isolate dev set dev rxe1 chunk-bytes 4k &&
 	rdma-isolate apply rxe1 &&
 	shows '.[0].chunk_bytes == 16384' dev show dev rxe1 &&
 	shows '.[0].chunk_bytes == 4096' dev show dev rxe0 &&
@@ -127,7 +127,7 @@ operators_own()
 	id=$(rdma-isolate -j rule show | jq '.[0].id')
 	rdma-isolate rule add ulp mine class latency >/dev/null &&
 	rdma-isolate rule delete id "$id" &&
-	rdma-isolate dev set dev rxe0 token 8k &&
+	rdma-isolate dev set dev rxe0 token-bytes 8k &&
 	rdma-isolate apply && rules_are two mine one &&
 	shows '.[0] | .token_bytes == 8192 and .chunk_bytes == 8192' \
 		dev show dev rxe0
@@ -197,13 +197,13 @@ wrong()
 	shift 2
 
 	rm "$conf"/*
-	rdma-isolate dev set dev rxe0 chunk 4k
+	rdma-isolate dev set dev rxe0 chunk-bytes 4k
 	for id in $(rdma-isolate -j rule show |
 		jq '.[] | select(.ulp == "good" or .ulp == "better").id'); do
 		rdma-isolate rule delete id "$id"
 	done
 	file 10-good.conf "rule add ulp good class latency" \
-		"dev set dev rxe0 chunk 32k"
+		"dev set dev rxe0 chunk-bytes 32k"
 	file 20-bad.conf "$@"
 	file 30-better.conf "rule add ulp better class latency"
 	refused "$want" "$conf/20-bad.conf:$text" apply &&
@@ -217,7 +217,7 @@ earlier_file_is_wrong()
 	rm "$conf"/*
 	file 10-first.conf "dev set dev rxe1 safe-util 1tbit" \
 		"rule add ulp first class latency"
-	file 20-second.conf "dev set dev rxe1 chunk 64k" \
+	file 20-second.conf "dev set dev rxe1 chunk-bytes 64k" \
 		"rule add ulp second class latency"
 	refused 1 "$conf/10-first.conf is left out" apply &&
 	! refused 1 "$conf/20-second.conf is left out" apply >/dev/null &&
@@ -258,7 +258,7 @@ doctor_names_it()
 		(.found | contains(\"$conf/20-bad.conf\")))" &&
 	! rdma-isolate doctor >/dev/null 2>&1 &&
 	file 20-bad.conf "rule add ulp new class latency" \
-		"dev set dev rxe0 chunk 64k" &&
+		"dev set dev rxe0 chunk-bytes 64k" &&
 	doctor_says 'any(.check == "applied" and (.found | startswith("2 commands")))' &&
 	rdma-isolate apply && doctor_says 'all(.check != "applied")'
 }
@@ -335,9 +335,9 @@ check "a guess is no setting" a_guess_is_no_setting
 check "eight at once" all_at_once
 check "completion" completes
 check "an unknown word" wrong 2 "2: unknown word \"chunks\"" \
-	"dev set dev rxe0 chunk 4k" "dev set dev rxe0 chunks 4k"
+	"dev set dev rxe0 chunk-bytes 4k" "dev set dev rxe0 chunks 4k"
 check "out of range, for a device that is not there" wrong 2 \
-	"1: chunk \"1\": must be" "dev set dev rxe9 chunk 1"
+	"1: chunk-bytes \"1\": must be" "dev set dev rxe9 chunk-bytes 1"
 check "half a quotation" wrong 2 '1: a " is missing' \
 	'rule add comm "x class latency'
 check "no setting" wrong 2 "3: only dev set and rule add may stand here" "" "" \
@@ -345,7 +345,7 @@ check "no setting" wrong 2 "3: only dev set and rule add may stand here" "" "" \
 check "settings that are at odds" wrong 2 "1: safe-util of rxe9 may not be above" \
 	"dev set dev rxe9 max-rate 100mbit safe-util 200mbit"
 check "a setting that the kernel refuses" wrong 1 "2: safe-util may not be above" \
-	"rule add ulp bad class latency" "dev set dev rxe0 safe-util 1tbit chunk 8k"
+	"rule add ulp bad class latency" "dev set dev rxe0 safe-util 1tbit chunk-bytes 8k"
 check "a rule that the kernel refuses" too_many_rules
 check "a rule that the earlier file has wrong" earlier_file_is_wrong
 check "files are only checked" only_checked

@@ -47,7 +47,7 @@ guess_is_left_out()
 set_up()
 {
 	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 385mbit \
-		chunk 8k mode observe &&
+		chunk-bytes 8k mode observe &&
 	rdma-isolate rule add ulp one class bandwidth weight 300 &&
 	rdma-isolate rule add comm 'two "2" #' class latency &&
 	rdma-isolate rule add dev rxe1 peer 10.0.0.2 uid 0 ulp three \
@@ -77,7 +77,7 @@ nothing_differs()
 
 only_settings_that_are_named()
 {
-	echo 'dev set dev rxe0 chunk 4k' | file chunk &&
+	echo 'dev set dev rxe0 chunk-bytes 4k' | file chunk &&
 	grep '^rule' "$dir/full" >>"$dir/chunk" &&
 	rdma-isolate sync "$dir/chunk" &&
 	shows '.[0] | .chunk_bytes == 4096 and .safe_util == 48125000 and
@@ -134,15 +134,15 @@ refusals()
 {
 	status_wanted=2
 	check "${how[*]}: unknown word" wrong "wrong:2: unknown word" \
-		"dev set dev rxe0 chunk 4k" "dev set dev rxe0 chunks 4k"
-	check "${how[*]}: wrong value" wrong 'wrong:3: chunk "x": must be' \
+		"dev set dev rxe0 chunk-bytes 4k" "dev set dev rxe0 chunks 4k"
+	check "${how[*]}: wrong value" wrong 'wrong:3: chunk-bytes "x": must be' \
 		"# a comment" "rule add ulp x class latency" \
-		"dev set dev rxe0 chunk x"
+		"dev set dev rxe0 chunk-bytes x"
 	check "${how[*]}: half a quotation" wrong 'wrong:1: a " is missing' \
 		'rule add comm "x class latency'
 	status_wanted=1
 	check "${how[*]}: refused by the kernel" wrong "wrong:3: " \
-		"rule add ulp x class latency" "dev set dev rxe0 chunk 16k" \
+		"rule add ulp x class latency" "dev set dev rxe0 chunk-bytes 16k" \
 		"dev set dev rxe0 safe-util 1tbit"
 	check "${how[*]}: no such device" wrong \
 		"wrong:2: name rxe9: no RDMA device" \
@@ -158,7 +158,7 @@ show_is_not_a_setting()
 
 batch()
 {
-	printf '%s\n' "dev set dev rxe0 chunk 16k  # larger" "" \
+	printf '%s\n' "dev set dev rxe0 chunk-bytes 16k  # larger" "" \
 		"rule add ulp four class latency" "dev show dev rxe0" |
 		rdma-isolate -j -b - >"$dir/out" &&
 	jq -se '.[2][0].chunk_bytes == 16384' "$dir/out" >/dev/null &&

@@ -99,15 +99,15 @@ no_such_device()
 
 no_chunks()
 {
-	says "warning: with chunk off" 0 rdma-isolate dev set dev rxe0 chunk off &&
-	says "warning: with chunk off" 0 rdma-isolate dev set dev rxe0 chunk 0 \
+	says "warning: with chunk-bytes off" 0 rdma-isolate dev set dev rxe0 chunk-bytes off &&
+	says "warning: with chunk-bytes off" 0 rdma-isolate dev set dev rxe0 chunk-bytes 0 \
 		mode enable &&
-	shows 'any(.check == "chunk" and .verdict == "hint" and
+	shows 'any(.check == "chunk-bytes" and .verdict == "hint" and
 		(.found | contains("rxe0")))' doctor &&
-	says "warning: with chunk off" 0 \
-		rdma-isolate budget set dev rxe0 chunk off lease 1ms &&
-	silent rdma-isolate dev set dev rxe0 chunk 8k &&
-	shows 'any(.check == "chunk") | not' doctor &&
+	says "warning: with chunk-bytes off" 0 \
+		rdma-isolate budget set dev rxe0 chunk-bytes off lease 1ms &&
+	silent rdma-isolate dev set dev rxe0 chunk-bytes 8k &&
+	shows 'any(.check == "chunk-bytes") | not' doctor &&
 	silent rdma-isolate dev set dev rxe0 mode disable
 }
 
@@ -151,7 +151,7 @@ slow_host()
 	! is_debug_kernel || seconds=40
 	ln -s "$(command -v rperf)" "$dir/rload"
 	rdma-isolate rule add dev rxe1 comm rperf class latency >/dev/null &&
-	rdma-isolate dev set dev rxe1 max-rate 400mbit chunk 4k mode enable || return
+	rdma-isolate dev set dev rxe1 max-rate 400mbit chunk-bytes 4k mode enable || return
 	rperf --dev rxe0 --peer rxe1 --port 18700 --samples 0 --seconds 1000 \
 		--interval 10000 >/dev/null 2>&1 &
 	latency=$!

@@ -87,7 +87,7 @@ lease_expires()
 {
 	rdma-isolate dev set dev rxe1 max-rate 400mbit safe-util 300mbit &&
 	rdma-isolate budget set dev rxe1 safe-util 100mbit lease 1min &&
-	rdma-isolate budget set dev rxe1 chunk 8k lease 500ms &&
+	rdma-isolate budget set dev rxe1 chunk-bytes 8k lease 500ms &&
 	told '.event == "lease-expired" and .dev == "rxe1" and
 		.safe_util == 37500000 and .chunk_bytes == 4096' 1 &&
 	shows '.[0].lease_ns == 0' budget show dev rxe1

@@ -26,8 +26,15 @@ text()
 set_rxe0()
 {
 	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 48.75MB/s \
-		max-ops 100000 chunk 4k token auto token-ops auto \
+		max-ops 100000 chunk-bytes 4k token-bytes auto token-ops auto \
 		inflight-bytes auto
+}
+
+settings_in_text()
+{
+	text "max-rate 400mbit calibrated yes max-ops 100000 safe-util 390mbit" \
+		dev show dev rxe0 &&
+	text "safe-util 390mbit chunk-bytes 4k token-bytes auto" dev show dev rxe0
 }
 
 # What the text says can be given back and changes nothing.
@@ -47,7 +54,7 @@ round_trip()
 nothing_was_set()
 {
 	refused 1 "safe-util may not be above" dev set dev rxe0 \
-		max-rate 1tbit safe-util 2tbit chunk 64k &&
+		max-rate 1tbit safe-util 2tbit chunk-bytes 64k &&
 	shows '.[0] | .max_rate == 50000000 and .chunk_bytes == 4096' \
 		dev show dev rxe0
 }
@@ -300,7 +307,7 @@ delete_rules()
 
 lend()
 {
-	rdma-isolate budget set dev rxe0 safe-util 200mbit chunk 8k lease 60s &&
+	rdma-isolate budget set dev rxe0 safe-util 200mbit chunk-bytes 8k lease 60s &&
 	shows '.[0] | .dev == "rxe0" and .safe_util == 25000000 and
 		.chunk_bytes == 8192 and .inflight_bytes == "auto" and
 		.lease_ns > 50000000000 and .lease_ns <= 60000000000 and
@@ -313,20 +320,20 @@ operators_stay()
 {
 	shows '.[0] | .safe_util == 48750000 and .chunk_bytes == 4096' \
 		dev show dev rxe0 &&
-	rdma-isolate dump | grep -q 'dev rxe0 .*safe-util 390mbit chunk 4k'
+	rdma-isolate dump | grep -q 'dev rxe0 .*safe-util 390mbit chunk-bytes 4k'
 }
 
 lend_nothing()
 {
 	refused 1 "safe-util may not be above max-rate" \
-		budget set dev rxe0 chunk 2k safe-util 1gbit lease 1s &&
+		budget set dev rxe0 chunk-bytes 2k safe-util 1gbit lease 1s &&
 	refused 2 'lease "61min": must be' \
-		budget set dev rxe0 chunk 2k lease 61min &&
-	refused 2 "1ms to" budget set dev rxe0 chunk 2k lease 1us &&
-	refused 1 "no RDMA device" budget set dev rxe9 chunk 2k lease 1s &&
-	refused 2 "lease is missing" budget set dev rxe0 chunk 2k &&
+		budget set dev rxe0 chunk-bytes 2k lease 61min &&
+	refused 2 "1ms to" budget set dev rxe0 chunk-bytes 2k lease 1us &&
+	refused 1 "no RDMA device" budget set dev rxe9 chunk-bytes 2k lease 1s &&
+	refused 2 "lease is missing" budget set dev rxe0 chunk-bytes 2k &&
 	refused 2 "budget may not stand here" \
-		-b <(echo budget set dev rxe0 chunk 2k lease 1s) &&
+		-b <(echo budget set dev rxe0 chunk-bytes 2k lease 1s) &&
 	shows '.[0] | .chunk_bytes == 8192 and .lease_ns > 1000000000' \
 		budget show dev rxe0
 }
@@ -336,7 +343,7 @@ take_back()
 	rdma-isolate dev set dev rxe0 mode observe &&
 	rdma-isolate dev set dev rxe0 mode disable &&
 	shows '.[0].lease_ns > 0' budget show dev rxe0 &&
-	rdma-isolate dev set dev rxe0 token auto &&
+	rdma-isolate dev set dev rxe0 token-bytes auto &&
 	shows '.[0] | .lease_ns == 0 and .safe_util == 48750000 and
 		.chunk_bytes == 4096' budget show dev rxe0
 }
@@ -468,9 +475,7 @@ check "settings in JSON" shows '.[0] |
 	.max_ops == 100000 and .chunk_bytes == 4096 and
 	.token_bytes == "auto" and .inflight_bytes == "auto"' \
 	dev show dev rxe0
-check "settings in text" text \
-	"max-rate 400mbit calibrated yes max-ops 100000 safe-util 390mbit chunk 4k token auto" \
-	dev show dev rxe0
+check "settings in text" settings_in_text
 check "text is read back" round_trip
 check "pretty text" text "dev rxe0
     index" -p dev show dev rxe0

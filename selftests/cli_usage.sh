@@ -105,16 +105,16 @@ usage "GB/s, TB/s, KiB/s, MiB/s, GiB/s, TiB/s" dev set dev rxe0 max-rate 400
 usage "mbit" dev set dev rxe0 max-rate 400mb
 usage "mbit" dev set dev rxe0 max-rate 0mbit
 usage "mbit" dev set dev rxe0 safe-util -1mbit
-usage "KiB" dev set dev rxe0 chunk 4kb
-usage "or off" dev set dev rxe0 chunk auto
-usage "1024 to 1048576" dev set dev rxe0 chunk 4g
-usage "1024 to 1048576" dev set dev rxe0 chunk 1023
+usage "KiB" dev set dev rxe0 chunk-bytes 4kb
+usage "or off" dev set dev rxe0 chunk-bytes auto
+usage "1024 to 1048576" dev set dev rxe0 chunk-bytes 4g
+usage "1024 to 1048576" dev set dev rxe0 chunk-bytes 1023
 usage "800kbit to 8tbit" dev set dev rxe0 max-rate 799kbit
 usage "800kbit to 8tbit" dev set dev rxe0 safe-util 8.000001tbit
-usage "1024 to 4294967294" dev set dev rxe0 token 1023
+usage "1024 to 4294967294" dev set dev rxe0 token-bytes 1023
 usage "1 to 4294967294" dev set dev rxe0 token-ops 0
 usage "1024 to 4294967294" dev set dev rxe0 inflight-bytes 1
-usage "or auto" dev set dev rxe0 token off
+usage "or auto" dev set dev rxe0 token-bytes off
 usage "or auto" dev set dev rxe0 inflight-bytes x
 usage "whole number" dev set dev rxe0 max-ops 1.5
 usage "mode disable only" dev set dev rxe0 mode enable timeout 1s

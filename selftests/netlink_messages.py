@@ -51,7 +51,7 @@ FLOW_DEV, FLOW_QPN = 2, 3
  RULE_WEIGHT, _, RULE_CGROUP) = range(2, 12)
 STAT_DEV = 2
 GROUP_DEV, GROUP_ID = 2, 3
-BUDGET_DEV, BUDGET_SAFE_UTIL, BUDGET_CHUNK, _, BUDGET_LEASE = range(2, 7)
+BUDGET_DEV, BUDGET_SAFE_UTIL, BUDGET_CHUNK_BYTES, _, BUDGET_LEASE = range(2, 7)
 DEV_HISTOGRAM = 18
 HIST_DEV, HIST_CLASS = 2, 3
 
@@ -233,9 +233,9 @@ def refusals(dev):
          DEV_SET, name + u64(DEV_MAX_RATE, 1000000000001), False),
         ('a safe-util below the least', errno.ERANGE, '100000 to',
          DEV_SET, name + u64(DEV_SAFE_UTIL, 99999), False),
-        ('a chunk below the least', errno.ERANGE, '1024 to 1048576',
+        ('chunk-bytes below the least', errno.ERANGE, '1024 to 1048576',
          DEV_SET, name + u32(DEV_CHUNK_BYTES, 1023), False),
-        ('a chunk above the most', errno.ERANGE, '1024 to 1048576',
+        ('chunk-bytes above the most', errno.ERANGE, '1024 to 1048576',
          DEV_SET, name + u32(DEV_CHUNK_BYTES, 1048577), False),
         ('a turn of less than 1024 bytes', errno.ERANGE, 'at least 1024',
          DEV_SET, name + u32(DEV_TOKEN_BYTES, 1023), False),
@@ -293,7 +293,7 @@ def refusals(dev):
         ('a dump of one budget', errno.EINVAL, 'takes no attributes',
          BUDGET_GET, text(BUDGET_DEV, dev), True),
         ('a budget without a lease', errno.EINVAL, 'lease is missing',
-         BUDGET_SET, text(BUDGET_DEV, dev) + u32(BUDGET_CHUNK, 4096), False),
+         BUDGET_SET, text(BUDGET_DEV, dev) + u32(BUDGET_CHUNK_BYTES, 4096), False),
         ('a lease of 0', errno.ERANGE, '1 ms to 1 hour', BUDGET_SET,
          text(BUDGET_DEV, dev) + u64(BUDGET_LEASE, 0), False),
         ('a lease without end', errno.ERANGE, '1 ms to 1 hour', BUDGET_SET,

@@ -16,7 +16,7 @@ import random
 import sys
 
 from netlink_messages import (
-    BUDGET_CHUNK, BUDGET_DEV, BUDGET_GET, BUDGET_LEASE, BUDGET_SAFE_UTIL,
+    BUDGET_CHUNK_BYTES, BUDGET_DEV, BUDGET_GET, BUDGET_LEASE, BUDGET_SAFE_UTIL,
     BUDGET_SET, DEV_CHUNK_BYTES, DEV_GET, DEV_MAX_RATE, DEV_MODE, DEV_NAME,
     DEV_SAFE_UTIL, DEV_SET, RULE_ADD, RULE_CLASS, RULE_DEL, RULE_ID, RULE_UID,
     Ktap, Netlink, attr, attrs_of, text, u32, u64)
@@ -27,7 +27,7 @@ CHUNKS = 1024
 
 
 def values_of(number):
-    """max-rate, safe-util and chunk that one command gives together"""
+    """max-rate, safe-util and chunk-bytes that one command gives together"""
     return RATE + number, RATE // 2 + number, CHUNKS + number % 4096
 
 
@@ -54,7 +54,7 @@ def lender(netlink, dev, rand):
     lease = 0 if wrong else rand.randrange(10 ** 6, 10 ** 8)
     answer = netlink.ask(BUDGET_SET, text(BUDGET_DEV, dev) +
                          u64(BUDGET_SAFE_UTIL, util) +
-                         u32(BUDGET_CHUNK, chunk) + u64(BUDGET_LEASE, lease))
+                         u32(BUDGET_CHUNK_BYTES, chunk) + u64(BUDGET_LEASE, lease))
     return (answer.errno != 0) == wrong
 
 
@@ -118,7 +118,7 @@ def check_settings(netlink, dev):
 def check_budget(netlink, dev):
     found = attrs_of(netlink.ask(BUDGET_GET, text(BUDGET_DEV, dev)).messages[0])
     return belong_together(None, number_of(found, BUDGET_SAFE_UTIL),
-                           number_of(found, BUDGET_CHUNK))
+                           number_of(found, BUDGET_CHUNK_BYTES))
 
 
 def main():

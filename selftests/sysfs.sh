@@ -389,10 +389,10 @@ check "max_rate" both_ways max_rate max-rate 400mbit 50000000 60000000
 check "safe_util" both_ways safe_util safe-util 390mbit 48750000 50000000
 check "max_ops" both_ways max_ops max-ops 100000 100000 7
 check "max_ops, off" both_ways max_ops max-ops off 0 9007199254740991
-check "chunk_bytes" both_ways chunk_bytes chunk 8k 8192 1048576
-check "chunk_bytes, off" both_ways chunk_bytes chunk off 0 1024
-check "token_bytes" both_ways token_bytes token 64k 65536 1024
-check "token_bytes, auto" both_ways token_bytes token auto auto 4294967294
+check "chunk_bytes" both_ways chunk_bytes chunk-bytes 8k 8192 1048576
+check "chunk_bytes, off" both_ways chunk_bytes chunk-bytes off 0 1024
+check "token_bytes" both_ways token_bytes token-bytes 64k 65536 1024
+check "token_bytes, auto" both_ways token_bytes token-bytes auto auto 4294967294
 check "token_ops" both_ways token_ops token-ops 32 32 1
 check "token_ops, auto" both_ways token_ops token-ops auto auto 2
 check "inflight_bytes" both_ways inflight_bytes inflight-bytes 64k 65536 auto

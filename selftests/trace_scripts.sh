@@ -182,7 +182,7 @@ enable()
 	rdma-isolate rule add dev rxe1 comm rperf class latency &&
 	rdma-isolate dev set dev rxe0 mode enable &&
 	rdma-isolate dev set dev rxe1 mode enable max-rate 400mbit \
-		safe-util 390mbit chunk 4k || return
+		safe-util 390mbit chunk-bytes 4k || return
 	rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 1000 \
 		--interval 20000 >/dev/null &
 	pids+=($!)

@@ -36,7 +36,7 @@ change_settings()
 	local chunk
 
 	for chunk in 8k 64k 5000 4k; do
-		rdma-isolate dev set dev rxe0 chunk $chunk && let_flow 1 ||
+		rdma-isolate dev set dev rxe0 chunk-bytes $chunk && let_flow 1 ||
 			return
 	done
 	rdma-isolate dev set dev rxe0 max-rate 100mbit && let_flow 1 &&

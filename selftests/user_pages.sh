@@ -26,7 +26,7 @@ is_listening()
 load_module && setup_rxe 400mbit || skip_all "no module or no rxe devices"
 rdma-isolate rule add comm rperf class latency >/dev/null
 # Large grants, which take long beside the time to wake up.
-rdma-isolate dev set dev rxe0 mode enable max-rate 400mbit chunk 64k
+rdma-isolate dev set dev rxe0 mode enable max-rate 400mbit chunk-bytes 64k
 rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 1000 --interval 10000 \
 	>/dev/null 2>&1 &
 busywait 60 has_latency_flow rxe0 || skip_all "no latency flow"

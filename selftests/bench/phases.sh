@@ -243,7 +243,7 @@ shape()
 {
 	with_module
 	rdma-isolate dev set dev rxe1 mode enable max-rate "$1" \
-		safe-util "$2" chunk "$CHUNK" || die "cannot enable rxe1"
+		safe-util "$2" chunk-bytes "$CHUNK" || die "cannot enable rxe1"
 	[ -n "${latency_rule:-}" ] ||
 		rdma-isolate rule add dev rxe1 comm rperf class latency \
 			>/dev/null ||

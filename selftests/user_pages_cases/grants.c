@@ -108,7 +108,7 @@ bool pages_wishing(void)
 	__u64 bytes;
 	bool ok;
 
-	ok = !pages_configure("max-rate 100gbit safe-util 100gbit chunk 4k");
+	ok = !pages_configure("max-rate 100gbit safe-util 100gbit chunk-bytes 4k");
 	s.u->dir[0].want = 1;
 	while (ok && !s.k->dir[0].seq)
 		ok = !share_wait(&s, 100000);

@@ -98,7 +98,7 @@ bool pages_killing(void)
 /* The same where nothing is cut, and two contend: there the window is what bounds. */
 bool pages_killing_open(void)
 {
-	bool ok = !pages_configure("chunk 0");
+	bool ok = !pages_configure("chunk-bytes 0");
 	pid_t pid;
 
 	pages_start_all(poster, &pid, 1);

@@ -209,6 +209,6 @@ void measure(struct link *l, struct calibrate_seen *seen)
 	load(l, &large, &seen->rate);
 	begin("max-ops", small.ns / SEC);
 	seen->ops = load(l, &small, &rate);
-	begin("chunk", CALIBRATE_SIZES * SIZE_NS / SEC);
+	begin("chunk-bytes", CALIBRATE_SIZES * SIZE_NS / SEC);
 	measure_sizes(l, seen);
 }

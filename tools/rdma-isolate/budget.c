@@ -9,7 +9,7 @@
 const struct field budget_fields[] = {
 	{ RDMA_ISOLATE_A_BUDGET_DEV, "dev", FMT_STRING },
 	{ RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, "safe-util", FMT_RATE },
-	{ RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES, "chunk", FMT_SIZE },
+	{ RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES, "chunk-bytes", FMT_SIZE },
 	{ RDMA_ISOLATE_A_BUDGET_INFLIGHT_BYTES, "inflight-bytes", FMT_SIZE_AUTO },
 	{ RDMA_ISOLATE_A_BUDGET_LEASE_NS, "lease", FMT_TIME },
 	{ RDMA_ISOLATE_A_BUDGET_TX_PACE, "tx-pace", FMT_RATE },
@@ -53,7 +53,7 @@ static const struct arg set_args[] = {
 		.doc = "what shaped flows may use together",
 	},
 	{
-		.key = "chunk",
+		.key = "chunk-bytes",
 		.kind = ARG_SIZE,
 		.attr = RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES,
 		.off = true,

@@ -218,7 +218,7 @@ static int apply(struct call *call, const struct device *dev,
 		util = advice->max_rate;
 	snprintf(line, sizeof(line),
 		 "dev set dev %s max-rate %" PRIu64 "B/s safe-util %" PRIu64
-		 "B/s chunk %" PRIu64 " target99 %" PRIu64 "ns",
+		 "B/s chunk-bytes %" PRIu64 " target99 %" PRIu64 "ns",
 		 call_value(call, "dev")->text, advice->max_rate, util,
 		 advice->chunk, advice->target99_ns);
 	words_split(line, &words);
@@ -235,7 +235,7 @@ static void show_sizes(struct printer *out, const struct calibrate_seen *seen)
 	print_list_begin(out, "sizes");
 	for (i = 0; i < seen->num; i++) {
 		print_item_begin(out, "size");
-		print_number(out, "chunk", "chunk_bytes", FMT_SIZE, NULL,
+		print_number(out, "chunk-bytes", "chunk_bytes", FMT_SIZE, NULL,
 			     seen->size[i].bytes);
 		print_number(out, "rate", "rate", FMT_RATE, NULL,
 			     seen->size[i].rate);
@@ -259,7 +259,7 @@ static void show(const struct call *call, const char *peer,
 		{ "rtt-min", "rtt_min_ns", FMT_TIME, seen->rtt_min_ns },
 		{ "max-rate", "max_rate", FMT_RATE, advice->max_rate },
 		{ "max-ops", "max_ops", FMT_COUNT, advice->max_ops },
-		{ "chunk", "chunk_bytes", FMT_SIZE, advice->chunk },
+		{ "chunk-bytes", "chunk_bytes", FMT_SIZE, advice->chunk },
 		{ "target99", "target99_ns", FMT_TIME, advice->target99_ns },
 		{ "applied", "applied", FMT_BOOL, applied },
 	};

@@ -26,8 +26,8 @@ const struct field dev_fields[] = {
 	{ RDMA_ISOLATE_A_DEV_CALIBRATED, "calibrated", FMT_BOOL },
 	{ RDMA_ISOLATE_A_DEV_MAX_OPS, "max-ops", FMT_COUNT_OFF },
 	{ RDMA_ISOLATE_A_DEV_SAFE_UTIL, "safe-util", FMT_RATE },
-	{ RDMA_ISOLATE_A_DEV_CHUNK_BYTES, "chunk", FMT_SIZE },
-	{ RDMA_ISOLATE_A_DEV_TOKEN_BYTES, "token", FMT_SIZE_AUTO },
+	{ RDMA_ISOLATE_A_DEV_CHUNK_BYTES, "chunk-bytes", FMT_SIZE },
+	{ RDMA_ISOLATE_A_DEV_TOKEN_BYTES, "token-bytes", FMT_SIZE_AUTO },
 	{ RDMA_ISOLATE_A_DEV_TOKEN_OPS, "token-ops", FMT_COUNT_AUTO },
 	{ RDMA_ISOLATE_A_DEV_INFLIGHT_BYTES, "inflight-bytes", FMT_SIZE_AUTO },
 	{ RDMA_ISOLATE_A_DEV_TARGET99_NS, "target99", FMT_TIME_AUTO },
@@ -93,7 +93,7 @@ static const struct arg set_args[] = {
 		.doc = "what shaped flows may use together",
 	},
 	{
-		.key = "chunk",
+		.key = "chunk-bytes",
 		.kind = ARG_SIZE,
 		.attr = RDMA_ISOLATE_A_DEV_CHUNK_BYTES,
 		.off = true,
@@ -102,7 +102,7 @@ static const struct arg set_args[] = {
 		.doc = "size that large messages are split to",
 	},
 	{
-		.key = "token",
+		.key = "token-bytes",
 		.kind = ARG_SIZE,
 		.attr = RDMA_ISOLATE_A_DEV_TOKEN_BYTES,
 		.automatic = true,
@@ -264,10 +264,11 @@ static int dev_set_check(const struct call *call)
 
 void warn_no_chunk(const struct call *call)
 {
-	const struct value *chunk = call_value(call, "chunk");
+	const struct value *chunk = call_value(call, "chunk-bytes");
 
-	if (chunk->text && !chunk->number)
-		error("warning: with chunk off a small message may wait for a whole large one");
+	if (!chunk->text || chunk->number)
+		return;
+	error("warning: with chunk-bytes off a small message may wait for a whole large one");
 }
 
 static int dev_set(struct call *call)

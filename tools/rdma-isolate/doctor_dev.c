@@ -65,7 +65,7 @@ void doctor_dev(const struct doctor_dev *dev, doctor_fn tell, void *data)
 			 dev->name);
 		snprintf(fix, sizeof(fix), "rdma-isolate calibrate dev %s --apply",
 			 dev->name);
-		tell("chunk", VERDICT_HINT, found, fix, data);
+		tell("chunk-bytes", VERDICT_HINT, found, fix, data);
 	}
 	check_timer(dev, tell, data);
 	check_pace(dev, tell, data);

@@ -248,9 +248,9 @@ static void files_of_a_directory(void **state)
 
 	(void)state;
 	put("20-b.conf", "# of b\nrule add ulp b class latency\n"
-	    "dev set dev d chunk 8k\n");
+	    "dev set dev d chunk-bytes 8k\n");
 	put("10-a.conf", "rule add ulp a class latency weight 100\n"
-	    "dev set dev d chunk 4k max-rate 1gbit\n"
+	    "dev set dev d chunk-bytes 4k max-rate 1gbit\n"
 	    "dev set dev e mode enable\n");
 	put("30-c.conf~", "nonsense\n");
 	put(".40-d.conf", "nonsense\n");
@@ -259,7 +259,7 @@ static void files_of_a_directory(void **state)
 	assert_int_equal(config_read_dir(dir, &config), CMD_DONE);
 	expect_letters(&config.rules, RULE_ARG, "ab");
 	expect_letters(&config.devs, DEV_ARG, "de");
-	assert_int_equal(dev_number(config.devs.item, "chunk"), 8192);
+	assert_int_equal(dev_number(config.devs.item, "chunk-bytes"), 8192);
 	assert_int_equal(dev_number(config.devs.item, "max-rate"), 125000000);
 	assert_non_null(strstr(config.rules.item[1].file, "/20-b.conf"));
 	assert_int_equal(config.rules.item[1].line, 2);
@@ -336,8 +336,8 @@ static void wrong_files(void **state)
 
 	(void)state;
 	put("10-a.conf", "rule add ulp a class latency\n");
-	put("20-b.conf", "\ndev set dev d chunk 1\n");
-	expect_refused(CMD_USAGE, "20-b.conf:2: chunk \"1\": must be "
+	put("20-b.conf", "\ndev set dev d chunk-bytes 1\n");
+	expect_refused(CMD_USAGE, "20-b.conf:2: chunk-bytes \"1\": must be "
 		       SIZE_ALLOWED ", 1024 to 1048576; or off\n");
 	put("20-b.conf", "dev set dev d max-rate 9tbit\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: max-rate \"9tbit\": must be ");

@@ -215,7 +215,7 @@ static void a_device(void **state)
 			    "[latency: rdma-isolate rule add dev d cgroup PATH class latency]");
 	dev = good;
 	dev.chunk = 0;
-	expect_dev(&dev, "[chunk 1]");
+	expect_dev(&dev, "[chunk-bytes 1]");
 	dev = good;
 	dev.late_ns++;
 	expect_dev(&dev, "[timer 1]");
