@@ -81,8 +81,8 @@ static ssize_t state_show(struct device *dev, struct device_attribute *attr,
 
 static DEVICE_ATTR_RO(state);
 
-static ssize_t enabled_show(struct device *dev, struct device_attribute *attr,
-			    char *buf)
+static ssize_t mode_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
 {
 	struct riso_dev_info info;
 
@@ -90,8 +90,8 @@ static ssize_t enabled_show(struct device *dev, struct device_attribute *attr,
 	return sysfs_emit(buf, "%s\n", modes[info.state]);
 }
 
-static ssize_t enabled_store(struct device *dev, struct device_attribute *attr,
-			     const char *buf, size_t count)
+static ssize_t mode_store(struct device *dev, struct device_attribute *attr,
+			  const char *buf, size_t count)
 {
 	struct riso_change chg = { .mask = RISO_SET_MODE };
 	int err = check_write(buf, count);
@@ -108,7 +108,7 @@ static ssize_t enabled_store(struct device *dev, struct device_attribute *attr,
 	return err ?: count;
 }
 
-static DEVICE_ATTR_RW(enabled);
+static DEVICE_ATTR_RW(mode);
 
 static ssize_t current99_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
@@ -220,7 +220,7 @@ static struct setting settings[] = {
 };
 
 static struct attribute *attrs[] = {
-	&dev_attr_enabled.attr,
+	&dev_attr_mode.attr,
 	&dev_attr_state.attr,
 	&dev_attr_current99.attr,
 	&dev_attr_lease.attr,

@@ -87,12 +87,12 @@ both_ways()
 # mode_both_ways MODE STATE
 mode_both_ways()
 {
-	echo "$1" >"$(file_of enabled)" && is enabled "$1" &&
+	echo "$1" >"$(file_of mode)" && is mode "$1" &&
 	busywait 20 reads state "$2" && agrees &&
-	echo disable >"$(file_of enabled)" && busywait 20 reads state idle &&
-	rdma-isolate dev set dev rxe0 mode "$1" && is enabled "$1" &&
+	echo disable >"$(file_of mode)" && busywait 20 reads state idle &&
+	rdma-isolate dev set dev rxe0 mode "$1" && is mode "$1" &&
 	is state "$2" &&
-	rdma-isolate dev set dev rxe0 mode disable && is enabled disable &&
+	rdma-isolate dev set dev rxe0 mode disable && is mode disable &&
 	is state idle
 }
 
@@ -102,7 +102,7 @@ read_all()
 	local file text
 
 	all=
-	for file in enabled state $NUMBERS; do
+	for file in mode state $NUMBERS; do
 		read -r text <"/sys/class/infiniband/rxe0/rdma_isolate/$file"
 		all+="$file $text "
 	done
@@ -188,7 +188,7 @@ bad_words()
 
 	for value in '\n' 0 1 -1 on enabled Enable 'enable ' ' enable' \
 		'enable\0' idle enforce draining gone; do
-		no_write "Invalid argument" put enabled "$value" || return
+		no_write "Invalid argument" put mode "$value" || return
 	done
 	no_write "Permission denied" setpriv --reuid 65534 --clear-groups \
 		sh -c "echo idle >$(file_of state)"
@@ -199,7 +199,7 @@ nobody()
 {
 	local file
 
-	for file in enabled $NUMBERS; do
+	for file in mode $NUMBERS; do
 		no_write "Permission denied" setpriv --reuid 65534 \
 			--clear-groups sh -c "echo 100000 >$(file_of $file)" &&
 		no_write "Operation not permitted" setpriv \
@@ -218,9 +218,9 @@ renamed()
 	[ ! -e "$(group_of rxe0)" ] &&
 	echo 8192 >"$(group_of isl0)/chunk_bytes" &&
 	shows '.[0].chunk_bytes == 8192' dev show dev isl0 &&
-	echo observe >"$(group_of isl0)/enabled" &&
+	echo observe >"$(group_of isl0)/mode" &&
 	shows '.[0].state == "observe"' dev show dev isl0 &&
-	echo disable >"$(group_of isl0)/enabled"
+	echo disable >"$(group_of isl0)/mode"
 	status=$?
 	rdma dev set isl0 name rxe0 && busywait 20 reads state idle &&
 		return $status
@@ -302,8 +302,8 @@ race_settings()
 
 write_modes()
 {
-	put enabled observe
-	put enabled disable
+	put mode observe
+	put mode disable
 }
 
 tool_modes()
@@ -323,7 +323,7 @@ race_modes()
 	done
 	end
 	[ $i -eq 40 ] && busywait 20 settled && agrees &&
-	put enabled disable && busywait 20 reads state idle
+	put mode disable && busywait 20 reads state idle
 }
 
 settled()
@@ -378,7 +378,7 @@ gone_with_module()
 
 back_again()
 {
-	load_module && [ "$(cat "$(group_of rxe1)/enabled")" = disable ]
+	load_module && [ "$(cat "$(group_of rxe1)/mode")" = disable ]
 }
 
 load_module && setup_rxe || skip_all "no rxe devices"
@@ -400,8 +400,8 @@ check "inflight_bytes, off" both_ways inflight_bytes inflight-bytes off 0 1024
 check "inflight_bytes, auto" both_ways inflight_bytes inflight-bytes auto auto 0
 check "target99" both_ways target99 target99 20us 20000 4000000000
 check "target99, auto" both_ways target99 target99 auto auto 1
-check "enabled: observe" mode_both_ways observe observe
-check "enabled: enable" mode_both_ways enable enforce
+check "mode: observe" mode_both_ways observe observe
+check "mode: enable" mode_both_ways enable enforce
 check "numbers that are none, or out of range" bad_numbers
 check "safe_util above max_rate" above_max_rate
 check "words that are none" bad_words
