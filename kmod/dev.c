@@ -326,7 +326,7 @@ static void drain_work(struct work_struct *work)
 		riso_work_settle(rd);
 }
 
-/* From idle to observe or enforce; control held. */
+/* From idle to observe or enable; control held. */
 static int start(struct riso_dev *rd, enum riso_state state,
 		 struct netlink_ext_ack *extack)
 {
@@ -521,7 +521,7 @@ void riso_dev_remove(struct riso_dev *rd)
 
 	mutex_lock(&rd->control);
 	rd->removing = true;
-	if (rd->state == RISO_STATE_OBSERVE || rd->state == RISO_STATE_ENFORCE)
+	if (rd->state == RISO_STATE_OBSERVE || rd->state == RISO_STATE_ENABLE)
 		stop(rd);
 	draining = rd->state == RISO_STATE_DRAINING;
 	mutex_unlock(&rd->control);

@@ -42,14 +42,14 @@ enum {
  * enum riso_state - what the module does with a device
  * @RISO_STATE_IDLE: QPs are registered, nothing else is hooked
  * @RISO_STATE_OBSERVE: traffic is counted, never touched
- * @RISO_STATE_ENFORCE: flows are managed
+ * @RISO_STATE_ENABLE: flows are managed
  * @RISO_STATE_DRAINING: being disabled, held work requests go out
  * @RISO_STATE_GONE: the device is being removed
  */
 enum riso_state {
 	RISO_STATE_IDLE,
 	RISO_STATE_OBSERVE,
-	RISO_STATE_ENFORCE,
+	RISO_STATE_ENABLE,
 	RISO_STATE_DRAINING,
 	RISO_STATE_GONE,
 };
@@ -118,7 +118,7 @@ struct riso_budget {
 /**
  * struct riso_change - a set of settings to change at once
  * @mask: which members of @cfg count, bits RISO_SET_*
- * @mode: RISO_STATE_IDLE, _OBSERVE or _ENFORCE, if RISO_SET_MODE
+ * @mode: RISO_STATE_IDLE, _OBSERVE or _ENABLE, if RISO_SET_MODE
  * @cfg: the new values
  * @lease_ns: how long they hold, 0 for until they are changed
  * @steer: of the agent that lends them

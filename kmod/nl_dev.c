@@ -132,7 +132,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 	static const enum riso_state state_of_mode[] = {
 		[RISO_MODE_DISABLE] = RISO_STATE_IDLE,
 		[RISO_MODE_OBSERVE] = RISO_STATE_OBSERVE,
-		[RISO_MODE_ENABLE] = RISO_STATE_ENFORCE,
+		[RISO_MODE_ENABLE] = RISO_STATE_ENABLE,
 	};
 	struct riso_change chg = {};
 	struct riso_dev *rd;

@@ -20,7 +20,7 @@
 
 static_assert((int)RISO_DEV_IDLE == (int)RISO_STATE_IDLE);
 static_assert((int)RISO_DEV_OBSERVE == (int)RISO_STATE_OBSERVE);
-static_assert((int)RISO_DEV_ENFORCE == (int)RISO_STATE_ENFORCE);
+static_assert((int)RISO_DEV_ENABLE == (int)RISO_STATE_ENABLE);
 static_assert((int)RISO_DEV_DRAINING == (int)RISO_STATE_DRAINING);
 static_assert((int)RISO_DEV_GONE == (int)RISO_STATE_GONE);
 static_assert((int)RISO_ERROR_NONE == (int)IB_WC_SUCCESS);

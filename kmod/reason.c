@@ -115,7 +115,7 @@ enum riso_reason riso_reason_of(const struct riso_flow *f)
 		return RISO_REASON_NO_CQ_ROOM;
 	if (state == RISO_STATE_OBSERVE)
 		return RISO_REASON_OBSERVE_ONLY;
-	if (state != RISO_STATE_ENFORCE)
+	if (state != RISO_STATE_ENABLE)
 		return RISO_REASON_DISABLED;
 	if (f->no_memory)
 		return RISO_REASON_MEMORY;

@@ -27,7 +27,7 @@
 static const char * const states[] = {
 	[RISO_STATE_IDLE] = "idle",
 	[RISO_STATE_OBSERVE] = "observe",
-	[RISO_STATE_ENFORCE] = "enforce",
+	[RISO_STATE_ENABLE] = "enable",
 	[RISO_STATE_DRAINING] = "draining",
 	[RISO_STATE_GONE] = "gone",
 };
@@ -36,7 +36,7 @@ static const char * const states[] = {
 static const char * const modes[] = {
 	[RISO_STATE_IDLE] = "disable",
 	[RISO_STATE_OBSERVE] = "observe",
-	[RISO_STATE_ENFORCE] = "enable",
+	[RISO_STATE_ENABLE] = "enable",
 	[RISO_STATE_DRAINING] = "disable",
 	[RISO_STATE_GONE] = "disable",
 };

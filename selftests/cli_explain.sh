@@ -102,7 +102,7 @@ top_tells_them_apart()
 	jq -e "(.group | map(.share)) as \$shares |
 		(.group | map({key: (.id | tostring), value: .}) | from_entries) as \$of |
 		\$of[\"$bulk\"] as \$bulk | \$of[\"$waits\"] as \$waits |
-		.state == \"enforce\" and .latency_groups >= 1 and
+		.state == \"enable\" and .latency_groups >= 1 and
 		\$shares == (\$shares | sort | reverse) and
 		(\$shares | add | . > 99 and . <= 100) and
 		\$bulk.class == \"bandwidth\" and \$waits.class == \"bandwidth\" and

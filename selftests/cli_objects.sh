@@ -70,7 +70,7 @@ observe_and_back()
 enable_and_back()
 {
 	rdma-isolate dev set dev rxe0 mode enable &&
-	shows '.[0].state == "enforce"' dev show dev rxe0 &&
+	shows '.[0].state == "enable"' dev show dev rxe0 &&
 	rdma-isolate dev set dev rxe0 mode disable timeout 20s &&
 	shows '.[0].state == "idle"' dev show dev rxe0
 }

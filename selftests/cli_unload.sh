@@ -30,7 +30,7 @@ opened()
 	busywait 10 readlink -q "/proc/$holder/fd/0" >/dev/null
 	refused 1 "process $holder (sleep) has /dev/rdma_isolate open" unload &&
 	refused 1 "nothing was changed" unload && budget '.agent_pid > 0' &&
-	shows '.[0].state == "enforce"' dev show dev rxe1
+	shows '.[0].state == "enable"' dev show dev rxe1
 	status=$?
 	kill "$holder"
 	wait "$holder" 2>/dev/null

@@ -187,7 +187,7 @@ bad_words()
 	local value
 
 	for value in '\n' 0 1 -1 on enabled Enable 'enable ' ' enable' \
-		'enable\0' idle enforce draining gone; do
+		'enable\0' idle draining gone; do
 		no_write "Invalid argument" put mode "$value" || return
 	done
 	no_write "Permission denied" setpriv --reuid 65534 --clear-groups \
@@ -328,7 +328,7 @@ race_modes()
 
 settled()
 {
-	grep -qE '^(idle|observe|enforce)$' "$(file_of state)"
+	grep -qE '^(idle|observe|enable)$' "$(file_of state)"
 }
 
 # --- the end ----------------------------------------------------------------
@@ -401,7 +401,7 @@ check "inflight_bytes, auto" both_ways inflight_bytes inflight-bytes auto auto 0
 check "target99" both_ways target99 target99 20us 20000 4000000000
 check "target99, auto" both_ways target99 target99 auto auto 1
 check "mode: observe" mode_both_ways observe observe
-check "mode: enable" mode_both_ways enable enforce
+check "mode: enable" mode_both_ways enable enable
 check "numbers that are none, or out of range" bad_numbers
 check "safe_util above max_rate" above_max_rate
 check "words that are none" bad_words

@@ -17,7 +17,7 @@ static void read_dev(const struct nlattr * const *attrs,
 	static const uint32_t modes[] = {
 		[RISO_DEV_IDLE] = RISO_MODE_DISABLE,
 		[RISO_DEV_OBSERVE] = RISO_MODE_OBSERVE,
-		[RISO_DEV_ENFORCE] = RISO_MODE_ENABLE,
+		[RISO_DEV_ENABLE] = RISO_MODE_ENABLE,
 		[RISO_DEV_DRAINING] = RISO_MODE_DISABLE,
 	};
 	struct items *devs = data;

@@ -160,7 +160,7 @@ static void add_dev(const struct nlattr * const *attrs,
 
 	(void)nlh;
 	if (!attrs[RDMA_ISOLATE_A_DEV_NAME] ||
-	    nl_number(attrs, RDMA_ISOLATE_A_DEV_STATE, set) != RISO_DEV_ENFORCE)
+	    nl_number(attrs, RDMA_ISOLATE_A_DEV_STATE, set) != RISO_DEV_ENABLE)
 		return;
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)

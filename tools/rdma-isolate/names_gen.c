@@ -8,7 +8,7 @@
 static const struct name_value state_values[] = {
 	{ "idle", "queue pairs are registered, traffic is not looked at" },
 	{ "observe", "traffic is counted, never delayed or split" },
-	{ "enforce", "flows are managed" },
+	{ "enable", "flows are managed" },
 	{ "draining", "being disabled, what is held goes out" },
 	{ "gone", "the device is being removed" },
 };

@@ -29,14 +29,14 @@
  * enum riso_dev_state - what the module does with a device now
  * @RISO_DEV_IDLE: queue pairs are registered, traffic is not looked at
  * @RISO_DEV_OBSERVE: traffic is counted, never delayed or split
- * @RISO_DEV_ENFORCE: flows are managed
+ * @RISO_DEV_ENABLE: flows are managed
  * @RISO_DEV_DRAINING: being disabled, what is held goes out
  * @RISO_DEV_GONE: the device is being removed
  */
 enum riso_dev_state {
 	RISO_DEV_IDLE,
 	RISO_DEV_OBSERVE,
-	RISO_DEV_ENFORCE,
+	RISO_DEV_ENABLE,
 	RISO_DEV_DRAINING,
 	RISO_DEV_GONE,
 };

@@ -40,8 +40,8 @@ enum riso_user_dir {
 
 /**
  * enum riso_user_mode - what a process shall do with its shaped flows
- * @RISO_USER_OPEN: post at once and uncut; nobody else is active, or nothing is
- *	enforced
+ * @RISO_USER_OPEN: post at once and uncut; nobody else is active, or the device
+ *	is not enabled
  * @RISO_USER_PACED: post under grants only
  */
 enum riso_user_mode {

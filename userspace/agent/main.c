@@ -121,7 +121,7 @@ static void on_device(const struct nlattr * const *attrs, const struct nlmsghdr 
 		return;
 	d->there = true;
 	d->is = word(attrs[RDMA_ISOLATE_A_DEV_STATE], &name_state);
-	if (!strcmp(d->is, name_state.values[RISO_DEV_ENFORCE].name))
+	if (!strcmp(d->is, name_state.values[RISO_DEV_ENABLE].name))
 		d->is = word(attrs[RDMA_ISOLATE_A_DEV_CTRL], &name_ctrl);
 }
 

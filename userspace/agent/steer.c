@@ -60,7 +60,7 @@ struct peer {
  * @num_peers: how many
  * @opened_ns: since when there is this
  * @known: the module has told of the device
- * @enforced: the module manages the device, and lets an agent steer it
+ * @may_steer: the module manages the device, and lets an agent steer it
  * @target99: the operator's, or RDMA_ISOLATE_AUTO
  * @alone: 99th percentiles that were seen while nothing else was sent
  * @own_util: the operator's
@@ -93,7 +93,7 @@ struct steer {
 	unsigned int num_peers;
 	uint64_t opened_ns;
 	bool known;
-	bool enforced;
+	bool may_steer;
 	uint32_t target99;
 	struct percentile alone;
 	uint64_t own_util;
@@ -123,8 +123,8 @@ static void on_dev(const struct nlattr * const *attrs, const struct nlmsghdr *nl
 	struct steer *st = data;
 
 	(void)nlh;
-	st->enforced = nl_number(attrs, RDMA_ISOLATE_A_DEV_STATE, set) == RISO_DEV_ENFORCE &&
-		       nl_number(attrs, RDMA_ISOLATE_A_DEV_CTRL, set) == RISO_CTRL_AUTO;
+	st->may_steer = nl_number(attrs, RDMA_ISOLATE_A_DEV_STATE, set) == RISO_DEV_ENABLE &&
+			nl_number(attrs, RDMA_ISOLATE_A_DEV_CTRL, set) == RISO_CTRL_AUTO;
 	st->aimd.max_rate = nl_number(attrs, RDMA_ISOLATE_A_DEV_MAX_RATE, set);
 	st->own_util = nl_number(attrs, RDMA_ISOLATE_A_DEV_SAFE_UTIL, set);
 	st->target99 = nl_number(attrs, RDMA_ISOLATE_A_DEV_TARGET99_NS, set);
@@ -399,7 +399,7 @@ static uint64_t jittered(struct steer *st, uint64_t period)
 
 static bool measures(const struct steer *st)
 {
-	return st->groups[RISO_CLASS_LATENCY] && st->enforced;
+	return st->groups[RISO_CLASS_LATENCY] && st->may_steer;
 }
 
 static void on_tick(struct source *s)
@@ -419,15 +419,15 @@ static void on_tick(struct source *s)
 	}
 	if (now >= st->ask_ns) {
 		if (!ask_module(st))
-			st->enforced = false;
+			st->may_steer = false;
 		st->ask_ns = now + ASK_NS;
 		st->asked_ns = now;
 		st->step_ns = now;
-		if (!st->enforced)
+		if (!st->may_steer)
 			st->lent_ns = 0;
 	}
 	/* As long as another agent lends this one follows it: the module would say no. */
-	if (st->enforced && !st->refused && now >= st->step_ns) {
+	if (st->may_steer && !st->refused && now >= st->step_ns) {
 		step(st, now);
 		st->step_ns = now + (st->conf->law == CONF_LAW_PAPER ? 0 :
 				     min_u64(STEP_NS, renew_ns));

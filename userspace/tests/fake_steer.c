@@ -116,7 +116,7 @@ static void put_dev(struct nlmsghdr *nlh)
 	const struct name_set *set = &name_set_dev;
 
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_STATE,
-		      fake.enforced ? RISO_DEV_ENFORCE : RISO_DEV_OBSERVE);
+		      fake.enabled ? RISO_DEV_ENABLE : RISO_DEV_OBSERVE);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_CTRL, fake.ctrl);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_MAX_RATE, FAKE_MAX_RATE);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_SAFE_UTIL, FAKE_OWN_UTIL);
@@ -298,7 +298,7 @@ int fake_set_up(void **state)
 	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	fake.now = START;
-	fake.enforced = true;
+	fake.enabled = true;
 	fake.ctrl = RISO_CTRL_AUTO;
 	fake.target99 = FAKE_TARGET;
 	fake.latency = fake_short_one;

@@ -36,7 +36,7 @@ struct fake_steer {
 	uint64_t at;
 	unsigned int logged;
 	/* the module */
-	bool enforced;
+	bool enabled;
 	uint32_t ctrl;
 	uint64_t target99;
 	uint32_t groups[3];

@@ -79,7 +79,7 @@ static void gives_back(void **state)
 	assert_int_equal(fake.lent.state, RISO_CTRL_STATE_NONE);
 	/* nothing if nothing was lent */
 	fake.sets = 0;
-	fake.enforced = false;
+	fake.enabled = false;
 	fake_start(1, 1, 0);
 	fake_run(SEC);
 	steer_give_back(fake_st);

@@ -220,7 +220,7 @@ static void fill(struct metrics *m)
 	struct metrics_peer *p = metrics_add_peer(m, "mlx5_0");
 	struct metrics_group *g = metrics_add_group(m, "mlx5_0");
 
-	d->state = RISO_DEV_ENFORCE;
+	d->state = RISO_DEV_ENABLE;
 	d->ctrl_state = RISO_CTRL_STATE_TRACKING;
 	d->max_rate = 12500000000;
 	d->safe_util = 9000000001;
@@ -297,7 +297,7 @@ static void values(void **state)
 	check_rules(render(&m, 1 << 16));
 	has("agent_info{version=\"test\"} 1");
 	has("groups_left_out 0");
-	has("device_state{dev=\"mlx5_0\",rdma_isolate_device_state=\"enforce\"} 1");
+	has("device_state{dev=\"mlx5_0\",rdma_isolate_device_state=\"enable\"} 1");
 	has("device_state{dev=\"mlx5_0\",rdma_isolate_device_state=\"idle\"} 0");
 	has("device_state{dev=\"rxe0\",rdma_isolate_device_state=\"idle\"} 1");
 	has("ctrl_state{dev=\"mlx5_0\",rdma_isolate_ctrl_state=\"tracking\"} 1");

@@ -36,7 +36,7 @@ static void opens(void **state)
 	fake.ctrl = RISO_CTRL_MANUAL;
 	fake_run(10 * SEC);
 	fake.ctrl = RISO_CTRL_AUTO;
-	fake.enforced = false;
+	fake.enabled = false;
 	fake_run(10 * SEC);
 	assert_in_range(fake.sets, 30, 32);
 	assert_int_equal(fake.peers[0]->sent, 0);

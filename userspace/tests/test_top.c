@@ -46,7 +46,7 @@ static void add_dev(struct top_sample *sample, const char *name, uint32_t index)
 {
 	begin(RDMA_ISOLATE_A_DEV_NAME, name);
 	u32(RDMA_ISOLATE_A_DEV_INDEX, index);
-	u32(RDMA_ISOLATE_A_DEV_STATE, RISO_DEV_ENFORCE);
+	u32(RDMA_ISOLATE_A_DEV_STATE, RISO_DEV_ENABLE);
 	u64(RDMA_ISOLATE_A_DEV_MAX_RATE, 50000000);
 	u32(RDMA_ISOLATE_A_DEV_TARGET99_NS, RDMA_ISOLATE_AUTO);
 	nl_event_attrs(message, &name_set_dev, top_read_dev, sample);
@@ -250,8 +250,8 @@ static void expect_json(const struct top_sample *sample, const char *want)
 #define GROUP_2 "{\"id\":2,\"who\":\"a\\u001b[2Jb\\u00ff pid 1002\",\"class\":\"throughput\",\"share\":75.00,\"rate\":0,\"wait\":100.00}"
 #define GROUP_1 "{\"id\":1,\"who\":\"a\\u001b[2Jb\\u00ff pid 1001\",\"class\":\"latency+bandwidth\",\"share\":25.00,\"rate\":12500000,\"wait\":3.50}"
 #define GROUP_12 "{\"id\":12,\"who\":\"a\\u001b[2Jb\\u00ff pid 1012\",\"share\":0.00,\"rate\":0,\"wait\":0.00}"
-#define RXE0 "{\"dev\":\"rxe0\",\"interval_ns\":1000000000,\"state\":\"enforce\",\"max_rate\":50000000,\"safe_util\":37500000,\"target99_ns\":20000,\"current99_ns\":17500,\"ctrl_state\":\"tracking\",\"agent_pid\":77,\"lease_ns\":800000000,\"latency_groups\":1,\"bandwidth_groups\":2,\"throughput_groups\":3,\"group\":["
-#define RXE1 "{\"dev\":\"rxe1\",\"interval_ns\":1000000000,\"state\":\"enforce\",\"max_rate\":50000000,\"safe_util\":37500000,\"target99_ns\":\"auto\",\"current99_ns\":0,\"ctrl_state\":\"none\",\"agent_pid\":0,\"lease_ns\":0,\"latency_groups\":0,\"bandwidth_groups\":0,\"throughput_groups\":0,\"group\":[]}\n"
+#define RXE0 "{\"dev\":\"rxe0\",\"interval_ns\":1000000000,\"state\":\"enable\",\"max_rate\":50000000,\"safe_util\":37500000,\"target99_ns\":20000,\"current99_ns\":17500,\"ctrl_state\":\"tracking\",\"agent_pid\":77,\"lease_ns\":800000000,\"latency_groups\":1,\"bandwidth_groups\":2,\"throughput_groups\":3,\"group\":["
+#define RXE1 "{\"dev\":\"rxe1\",\"interval_ns\":1000000000,\"state\":\"enable\",\"max_rate\":50000000,\"safe_util\":37500000,\"target99_ns\":\"auto\",\"current99_ns\":0,\"ctrl_state\":\"none\",\"agent_pid\":0,\"lease_ns\":0,\"latency_groups\":0,\"bandwidth_groups\":0,\"throughput_groups\":0,\"group\":[]}\n"
 
 static void shown(void **state)
 {
@@ -275,13 +275,13 @@ static void shown(void **state)
 	top_compare(&old, &new);
 
 	expect_screen(&new, 2,
-		      "rxe0 enforce: SafeUtil 300mbit of MaxRate 400mbit, 75.00% [###############.....]\n"
+		      "rxe0 enable: SafeUtil 300mbit of MaxRate 400mbit, 75.00% [###############.....]\n"
 		      "  Current99 17.5us of Target99 20us, tracking; agent 77, lease 800ms; groups L 1 B 2 T 3\n"
 		      HEADING
 		      "      2   75.00%        0bit  100.00%  throughput  a?[2Jb? pid 1002\n"
 		      "      1   25.00%     100mbit    3.50%  latency+bandwidth  a?[2Jb? pid 1001\n"
 		      "\n"
-		      "rxe1 enforce: SafeUtil 300mbit of MaxRate 400mbit, 75.00% [###############.....]\n"
+		      "rxe1 enable: SafeUtil 300mbit of MaxRate 400mbit, 75.00% [###############.....]\n"
 		      "  Current99 - of Target99 auto; no agent; groups L 0 B 0 T 0\n"
 		      HEADING "\n");
 	expect_json(&new, RXE0 GROUP_2 "," GROUP_1 "," GROUP_12 "]}\n" RXE1);
