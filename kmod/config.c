@@ -98,7 +98,7 @@ int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
 	}
 	if (chg->mask & RISO_SET_HISTOGRAM)
 		cfg->histogram = new->histogram;
-	if (chg->mask & RISO_SET_TARGET99) {
+	if (chg->mask & RISO_SET_TARGET99_NS) {
 		if (new->target99_ns != RISO_AUTO &&
 		    (!new->target99_ns || new->target99_ns > RDMA_ISOLATE_TARGET99_MAX)) {
 			NL_SET_ERR_MSG(extack, "target99 is 1 ns to 4 s, or auto");

@@ -140,7 +140,7 @@ struct riso_change {
 #define RISO_SET_TOKEN_OPS	BIT(6)
 #define RISO_SET_INFLIGHT_BYTES	BIT(7)
 #define RISO_SET_HISTOGRAM	BIT(8)
-#define RISO_SET_TARGET99	BIT(9)
+#define RISO_SET_TARGET99_NS	BIT(9)
 #define RISO_SET_CTRL		BIT(10)
 #define RISO_SET_SHARE		BIT(11)
 

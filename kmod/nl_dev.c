@@ -167,7 +167,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 		 RISO_SET_HISTOGRAM, &chg);
 	chg.cfg.histogram = histogram;
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_TARGET99_NS,
-		 &chg.cfg.target99_ns, RISO_SET_TARGET99, &chg);
+		 &chg.cfg.target99_ns, RISO_SET_TARGET99_NS, &chg);
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_CTRL, &ctrl, RISO_SET_CTRL, &chg);
 	chg.cfg.ctrl = ctrl;
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_SHARE, &share, RISO_SET_SHARE, &chg);

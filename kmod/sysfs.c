@@ -110,8 +110,8 @@ static ssize_t mode_store(struct device *dev, struct device_attribute *attr,
 
 static DEVICE_ATTR_RW(mode);
 
-static ssize_t current99_show(struct device *dev, struct device_attribute *attr,
-			      char *buf)
+static ssize_t current99_ns_show(struct device *dev, struct device_attribute *attr,
+				 char *buf)
 {
 	struct riso_budget budget;
 
@@ -119,10 +119,10 @@ static ssize_t current99_show(struct device *dev, struct device_attribute *attr,
 	return sysfs_emit(buf, "%llu\n", budget.steer.current99_ns);
 }
 
-static DEVICE_ATTR_RO(current99);
+static DEVICE_ATTR_RO(current99_ns);
 
-static ssize_t lease_show(struct device *dev, struct device_attribute *attr,
-			  char *buf)
+static ssize_t lease_ns_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
 {
 	struct riso_budget budget;
 
@@ -130,7 +130,7 @@ static ssize_t lease_show(struct device *dev, struct device_attribute *attr,
 	return sysfs_emit(buf, "%llu\n", budget.lease_ns);
 }
 
-static DEVICE_ATTR_RO(lease);
+static DEVICE_ATTR_RO(lease_ns);
 
 static ssize_t setting_show(struct device *dev, struct device_attribute *attr,
 			    char *buf)
@@ -212,8 +212,8 @@ static struct setting settings[] = {
 		.automatic = true,
 	},
 	{
-		.attr = __ATTR(target99, 0644, setting_show, setting_store),
-		.bit = RISO_SET_TARGET99,
+		.attr = __ATTR(target99_ns, 0644, setting_show, setting_store),
+		.bit = RISO_SET_TARGET99_NS,
 		.offset = offsetof(struct riso_cfg, target99_ns),
 		.automatic = true,
 	},
@@ -222,8 +222,8 @@ static struct setting settings[] = {
 static struct attribute *attrs[] = {
 	&dev_attr_mode.attr,
 	&dev_attr_state.attr,
-	&dev_attr_current99.attr,
-	&dev_attr_lease.attr,
+	&dev_attr_current99_ns.attr,
+	&dev_attr_lease_ns.attr,
 	&settings[0].attr.attr,
 	&settings[1].attr.attr,
 	&settings[2].attr.attr,

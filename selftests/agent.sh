@@ -79,8 +79,8 @@ sysfs_agrees()
 {
 	local files=/sys/class/infiniband/rxe1/rdma_isolate
 
-	[ "$(cat $files/target99)" = 4000000000 ] &&
-	[ "$(cat $files/current99)" -gt 0 ] && [ "$(cat $files/lease)" -gt 0 ]
+	[ "$(cat $files/target99_ns)" = 4000000000 ] &&
+	[ "$(cat $files/current99_ns)" -gt 0 ] && [ "$(cat $files/lease_ns)" -gt 0 ]
 }
 
 # Nobody is at this target; the bandwidth flow keeps what it is guaranteed.
