@@ -408,10 +408,11 @@ unlock:
 /* --- devices come and go --- */
 
 /**
- * riso_dev_create - take up a device; nobody else knows of it yet
+ * riso_dev_create - take up a device
  * @ibdev: the ib_device
  *
- * What can fail is done here: once its files are there, others may change it.
+ * Its QPs are registered from now on, but no user can find it. All that can fail is done
+ * here, except its files: once they are there, others may change it.
  *
  * Context: may sleep.
  * Return: the device, which riso_dev_of() finds from now on, or an error pointer.

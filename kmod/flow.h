@@ -116,9 +116,10 @@ enum riso_flow_mode {
  * @batch: what the provider is being given of it
  *
  * @qp, @rd, @qpn, @qp_type and the identity in @who are set before the flow can be found.
- * &riso_dev.lock protects @news, @mode, @state, @mtu, @rnr_timer, @max_rd_atomic and what is
- * posted and counted; @mode is also read without it. &riso_dev.mutex protects the rest of
- * what changes, @seen, @watch and the life of the flow. Dumps read all of it under RCU alone.
+ * &riso_dev.lock protects @news, @mode, @state, @mtu, @rnr_timer, @rnr_known, @max_rd_atomic,
+ * the links of @managed, and all from @q to @sizes; @mode is also read without it.
+ * &riso_dev.mutex protects the rest of what changes, @seen, @watch and the life of the flow.
+ * Dumps read all of it under RCU alone.
  */
 struct riso_flow {
 	/* looked up by each hook: hardly ever written while the QP lives */
@@ -167,7 +168,7 @@ struct riso_flow {
 	enum ib_wc_status error;
 	u64 fail_ns;
 
-	/* counted with each post, under &riso_dev.lock */
+	/* counted with each post, or when observing ends, under &riso_dev.lock */
 	u64 bytes[RISO_DIRS] ____cacheline_aligned_in_smp;
 	u64 wrs;
 	u64 chunks;
@@ -176,7 +177,7 @@ struct riso_flow {
 	u64 wait_ns;
 	u64 sizes[RISO_SIZES];
 
-	/* for slow paths, under &riso_dev.mutex */
+	/* for slow paths */
 	struct list_head managed ____cacheline_aligned_in_smp;
 	struct list_head news;
 	u32 qpn;

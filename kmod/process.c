@@ -4,8 +4,8 @@
  *
  * Owns the list of processes that take part in a device, what each is granted and when, and
  * what it is charged for what it posts without a grant. What their pages say is grant.c's.
- * All of it is under &riso_dev.lock, in any context, and bounded; a walk over all of them
- * lets others have the lock after a few.
+ * All of it is under &riso_dev.lock, in any context, and bounded. What walks over all of
+ * them takes the lock itself, lets others have it after a few, and may sleep.
  */
 
 #include <linux/ktime.h>

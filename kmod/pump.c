@@ -94,7 +94,7 @@ void riso_pump_start(struct riso_dev *rd)
  * riso_pump_stop - let the timer run no more
  * @rd: the device
  *
- * One that is armed fires once more; riso_pump_cancel() waits for it.
+ * Nobody arms it any more. One that is armed stays so until riso_pump_cancel().
  *
  * Context: may sleep.
  */
@@ -106,7 +106,7 @@ void riso_pump_stop(struct riso_dev *rd)
 }
 
 /**
- * riso_pump_cancel - wait for the timer of a device that was stopped
+ * riso_pump_cancel - take the timer back, and wait for it if it runs
  * @rd: the device, which nobody runs any more
  *
  * Context: may sleep.

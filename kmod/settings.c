@@ -168,7 +168,7 @@ void riso_settings_own(struct riso_dev *rd, const struct riso_cfg *cfg)
  * @rd: the device
  * @budget: filled in, except for the groups
  *
- * Context: any.
+ * Context: may sleep, not under &riso_dev.lock.
  */
 void riso_settings_budget(struct riso_dev *rd, struct riso_budget *budget)
 {
