@@ -19,7 +19,6 @@
  * Threads of the program add themselves. Threads of the program and the helper wait.
  */
 #include <linux/membarrier.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fork.h"
@@ -47,17 +46,6 @@ static struct {
 	.once = PTHREAD_ONCE_INIT,
 	.list = LIST_HEAD_INITIALIZER(pollers.list),
 };
-
-/**
- * shim_membarrier - membarrier()
- * @cmd: MEMBARRIER_CMD_*
- *
- * Return: 0, or -1 and errno.
- */
-int shim_membarrier(int cmd)
-{
-	return syscall(__NR_membarrier, cmd, 0, 0);
-}
 
 /* Then no poll without the lock begins any more. */
 static bool refuses(int cmd)

@@ -38,7 +38,6 @@ enum shim_polls {
 
 extern enum shim_polls shim_polls;
 
-int shim_membarrier(int cmd);
 bool shim_poller_add(void);
 void shim_pollers_wait(void);
 void shim_pollers_lock(void);

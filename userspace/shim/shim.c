@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "poller.h"
 #include "shim.h"
 
 struct shim_real shim_real;
@@ -28,6 +28,17 @@ static uint64_t clock_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/**
+ * shim_membarrier - membarrier()
+ * @cmd: MEMBARRIER_CMD_*
+ *
+ * Return: 0, or -1 and errno.
+ */
+int shim_membarrier(int cmd)
+{
+	return syscall(__NR_membarrier, cmd, 0, 0);
 }
 
 struct shim_sys shim_sys = {

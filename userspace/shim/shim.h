@@ -106,6 +106,7 @@ struct shim_sys {
 
 extern struct shim_sys shim_sys;
 
+int shim_membarrier(int cmd);
 void shim_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif /* SHIM_SHIM_H */

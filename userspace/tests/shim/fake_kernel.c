@@ -17,7 +17,6 @@
 #include "fake_kernel.h"
 #include "fake_verbs.h"
 #include "grant.h"
-#include "poller.h"
 #include "shim.h"
 
 struct fake_kernel fake_kernel;
