@@ -21,7 +21,7 @@
 #include "class.h"
 #include "comp.h"
 #include "ctx.h"
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "map.h"
 #include "member.h"

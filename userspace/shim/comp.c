@@ -31,7 +31,7 @@
 #include "core/chunk.h"
 #include "cqex.h"
 #include "ctx.h"
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "poller.h"

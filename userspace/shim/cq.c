@@ -20,7 +20,7 @@
 #include "cq.h"
 #include "cqex.h"
 #include "ctx.h"
-#include "fork.h"
+#include "guard.h"
 #include "poller.h"
 #include "shim.h"
 

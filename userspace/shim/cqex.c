@@ -20,7 +20,7 @@
 #include "cq.h"
 #include "cqex.h"
 #include "ctx.h"
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "post.h"

@@ -19,7 +19,7 @@
 #include "cqex.h"
 #include "ctx.h"
 #include "event.h"
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "post.h"

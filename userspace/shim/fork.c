@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * fork(), and threads that hold locks of the shim.
+ * fork().
  *
  * After fork() the child goes on as though there were no shim: its members look at empty
  * pages of their own, as the kernel's are not inherited, and all its flows go straight to
  * the provider.
  *
- * Owns the count of locks that a thread holds. The thread cannot be cancelled while it holds
- * one, so it leaves nothing locked.
- *
  * Locks: the fork handlers take shim_class_lock and the locks behind it, in the order of
  * shim.h, so the child finds what these protect at rest. They do not use shim_lock(): the
- * count must stay as it was, as it tells whether the thread forks inside a call of the shim.
+ * count of guard.c must stay as it was, as it tells whether the thread forks inside a call
+ * of the shim.
  *
- * The handlers run in the thread that forks. shim_enter() and shim_leave() run in any.
+ * The handlers run in the thread that forks.
  */
 #include "class.h"
 #include "cq.h"
 #include "ctx.h"
 #include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "poller.h"
@@ -26,30 +25,6 @@
 #include "record.h"
 #include "shim.h"
 #include "slot.h"
-
-/* How many locks this thread holds, and whether it could be cancelled without. */
-static __thread unsigned int inside;
-static __thread int cancel_state;
-
-/**
- * shim_enter - this thread will hold a lock
- *
- * It may not be cancelled then, though providers make system calls under our locks.
- */
-void shim_enter(void)
-{
-	if (!inside++)
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-}
-
-/**
- * shim_leave - it holds it no more
- */
-void shim_leave(void)
-{
-	if (!--inside)
-		pthread_setcancelstate(cancel_state, NULL);
-}
 
 static struct shim_map *const maps[] = {
 	&shim_ctxs, &shim_qps, &shim_cqs, &shim_tags, &shim_told,
@@ -107,7 +82,7 @@ static void shim_qps_forked(void)
 /* Does this thread hold a lock of ours, or does one that does wait for its poll? */
 static bool is_inside(void)
 {
-	return inside || shim_poller.turn % 2;
+	return shim_is_inside() || shim_poller.turn % 2;
 }
 
 /**

@@ -26,7 +26,7 @@
 
 #include "class.h"
 #include "comp.h"
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "post.h"

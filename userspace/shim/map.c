@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "fork.h"
+#include "guard.h"
 #include "map.h"
 
 enum { FIRST_BITS = 8 };

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "shim.h"

@@ -21,7 +21,7 @@
 #include <linux/membarrier.h>
 #include <unistd.h>
 
-#include "fork.h"
+#include "guard.h"
 #include "poller.h"
 #include "shim.h"
 

@@ -25,7 +25,7 @@
 #include "comp.h"
 #include "cq.h"
 #include "ctx.h"
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "post.h"

@@ -16,7 +16,7 @@
 
 #include "class.h"
 #include "ctx.h"
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "pay.h"
 #include "post.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "post.h"
 #include "prog.h"

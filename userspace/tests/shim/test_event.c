@@ -8,7 +8,7 @@
 
 #include "comp.h"
 #include "event.h"
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "post.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fork.h"
+#include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "prog.h"
