@@ -2,9 +2,9 @@
 /*
  * CQs: what the program creates, polls, resizes and destroys.
  *
- * Owns the map of CQs, and the entries that a CQ has on top of those that the program asked
- * for. Completions that the program does not see take these entries. The program is told
- * the size that it asked for.
+ * Owns what is in the map of CQs, and the entries that a CQ has on top of those that the
+ * program asked for. Completions that the program does not see take these entries. The
+ * program is told the size that it asked for.
  *
  * Locks: everybody reads the map without a lock. shim_size_lock protects the sizes, and
  * the reservations of flows. shim_cq.resize is held while the provider resizes a CQ for the
@@ -23,8 +23,6 @@
 #include "guard.h"
 #include "poller.h"
 #include "shim.h"
-
-struct shim_map shim_cqs = SHIM_MAP_INIT;
 
 /* What is known of the sizes of CQs; who holds it waits for no session. */
 pthread_mutex_t shim_size_lock = PTHREAD_MUTEX_INITIALIZER;

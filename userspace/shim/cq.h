@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#include "map.h"
+#include "registry.h"
 #include "slot.h"
 
 struct shim_ctx;
@@ -116,7 +116,6 @@ struct shim_cq {
 	struct shim_soft cur;
 };
 
-extern struct shim_map shim_cqs;
 extern pthread_mutex_t shim_size_lock;
 
 int shim_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);

@@ -2,7 +2,7 @@
 /*
  * Contexts: what the program opens and closes.
  *
- * Owns the map of contexts, and the pointers that the shim swaps in struct ibv_context.
+ * Owns what is in the map of contexts, and the pointers that the shim swaps in struct ibv_context.
  * Posting and polling are inline functions over these pointers, so no exported function
  * sees them.
  *
@@ -26,8 +26,6 @@
 #include "qp.h"
 #include "send.h"
 #include "shim.h"
-
-struct shim_map shim_ctxs = SHIM_MAP_INIT;
 
 /* The helper posts besides the program, so there is no domain of a single thread. */
 static struct ibv_pd *

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#include "map.h"
+#include "registry.h"
 
 struct shim_member;
 
@@ -42,8 +42,6 @@ struct shim_ctx {
 	int max_cqe;
 	uint32_t tagged;
 };
-
-extern struct shim_map shim_ctxs;
 
 struct ibv_context *shim_open_device(struct ibv_device *device);
 struct ibv_context *shim_import_device(int cmd_fd);

@@ -23,36 +23,8 @@
 #include "poller.h"
 #include "qp.h"
 #include "record.h"
+#include "registry.h"
 #include "shim.h"
-#include "slot.h"
-
-static struct shim_map *const maps[] = {
-	&shim_ctxs, &shim_qps, &shim_cqs, &shim_tags, &shim_told,
-};
-
-/**
- * shim_maps_lock - let nobody change a map
- *
- * For fork().
- */
-static void shim_maps_lock(void)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(maps); i++)
-		pthread_mutex_lock(&maps[i]->lock);
-}
-
-/**
- * shim_maps_unlock - the opposite of shim_maps_lock()
- */
-static void shim_maps_unlock(void)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(maps); i++)
-		pthread_mutex_unlock(&maps[i]->lock);
-}
 
 /**
  * shim_qps_forked - flows go straight to the provider from here on

@@ -2,8 +2,8 @@
 /*
  * Queue pairs: what the program creates, changes, queries and destroys.
  *
- * Owns the map of flows, which are the queue pairs that the shim governs, and the map of
- * those that it does not govern and has told the kernel about. The shim governs RC queue
+ * Owns what is in the map of flows, which are the queue pairs that the shim governs, and in
+ * the map of those that it does not govern and has told the kernel about. The shim governs RC queue
  * pairs of a device that takes part. All others go to the provider as they are, such as
  * those that a vendor's library made. The shim tells the kernel why it does not govern an
  * RC queue pair, as soon as it sees one. In sizes, flags and queries the program finds what
@@ -34,11 +34,6 @@
 #include "shim.h"
 #include "slot.h"
 #include "wr.h"
-
-struct shim_map shim_qps = SHIM_MAP_INIT;
-
-/* Queue pairs that are not governed, and of which the kernel knows why. */
-struct shim_map shim_told = SHIM_MAP_INIT;
 
 /* What ibv_wr_* functions there are here: all up to ibv_wr_send_tso() */
 enum { KNOWN_SEND_OPS = 2 * IBV_QP_EX_WITH_TSO - 1 };

@@ -12,8 +12,8 @@
 #include <linux/rdma_isolate_user.h>
 
 #include "cq.h"
-#include "map.h"
 #include "post.h"
+#include "registry.h"
 #include "slot.h"
 #include "state.h"
 #include "wr.h"
@@ -101,8 +101,6 @@ struct shim_qp {
 	struct shim_slots *slots;
 	struct shim_build build;
 };
-
-extern struct shim_map shim_qps, shim_told;
 
 struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *shim_create_qp_ex(struct ibv_context *context,

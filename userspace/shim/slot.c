@@ -30,8 +30,6 @@ enum { PAGE = 4096 };
 
 _Static_assert(PAGE % sizeof(struct shim_slot) == 0, "a slot has one page");
 
-struct shim_map shim_tags = SHIM_MAP_INIT;
-
 /**
  * shim_slots_alloc - get slots
  * @f: whose

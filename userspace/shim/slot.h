@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "map.h"
+#include "registry.h"
 
 struct shim_cq;
 struct shim_qp;
@@ -100,8 +100,6 @@ struct shim_slots {
 };
 
 LIST_HEAD(shim_zombies, shim_slots);
-
-extern struct shim_map shim_tags;
 
 struct shim_slots *shim_slots_alloc(struct shim_qp *f, uint32_t num);
 void shim_slots_free(struct shim_slots *s);
