@@ -11,14 +11,14 @@
  * count of guard.c must stay as it was, as it tells whether the thread forks inside a call
  * of the shim.
  *
- * The handlers run in the thread that forks.
+ * The handlers run in the thread that forks. shim_handle_forks() runs in any, and takes
+ * shim_members.lock.
  */
 #include "class.h"
 #include "cq.h"
 #include "ctx.h"
 #include "fork.h"
 #include "guard.h"
-#include "helper.h"
 #include "member.h"
 #include "poller.h"
 #include "qp.h"
@@ -57,14 +57,14 @@ static bool is_inside(void)
 	return shim_is_inside() || shim_poller.turn % 2;
 }
 
-/**
- * shim_prepare_fork - take all locks before fork()
+/*
+ * Take all locks before fork().
  *
  * A signal handler may fork inside a call of the shim, as to start a debugger. Such a thread
  * would wait here for its own locks for ever, so it takes none. Its child has them locked, with
  * all that is the parent's, and can do nothing but exec or _exit().
  */
-void shim_prepare_fork(void)
+static void shim_prepare_fork(void)
 {
 	struct shim_member *m;
 
@@ -79,10 +79,8 @@ void shim_prepare_fork(void)
 	shim_maps_lock();
 }
 
-/**
- * shim_unlock_all - the opposite of shim_prepare_fork()
- */
-void shim_unlock_all(void)
+/* The opposite of shim_prepare_fork() */
+static void shim_unlock_all(void)
 {
 	struct shim_member *m;
 
@@ -97,12 +95,8 @@ void shim_unlock_all(void)
 	pthread_mutex_unlock(&shim_class_lock);
 }
 
-/**
- * shim_enter_child - let the child go on without the kernel
- *
- * In the child, after fork().
- */
-void shim_enter_child(void)
+/* Let the child go on without the kernel. */
+static void shim_enter_child(void)
 {
 	struct shim_member *m;
 
@@ -126,4 +120,19 @@ void shim_enter_child(void)
 	shim_qps_forked();
 	shim_pollers_forked();
 	shim_unlock_all();
+}
+
+/**
+ * shim_handle_forks - be told of each fork() from here on
+ *
+ * Before there is the first member.
+ */
+void shim_handle_forks(void)
+{
+	shim_lock(&shim_members.lock);
+	if (!shim_members.handlers) {
+		pthread_atfork(shim_prepare_fork, shim_unlock_all, shim_enter_child);
+		shim_members.handlers = true;
+	}
+	shim_unlock(&shim_members.lock);
 }

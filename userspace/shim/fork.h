@@ -5,8 +5,6 @@
 #ifndef SHIM_FORK_H
 #define SHIM_FORK_H
 
-void shim_prepare_fork(void);
-void shim_unlock_all(void);
-void shim_enter_child(void);
+void shim_handle_forks(void);
 
 #endif /* SHIM_FORK_H */

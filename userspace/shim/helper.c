@@ -45,22 +45,6 @@ enum { IDLE = 1 };
 
 enum { STACK = 256 * 1024 };
 
-/**
- * shim_init_wake - prepare the sleep of a helper
- * @m: the member
- *
- * The sleep follows the clock of wait_idle().
- */
-void shim_init_wake(struct shim_member *m)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&m->wake, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 static bool holds(const struct shim_member *m)
 {
 	return __atomic_load_n(&m->held, __ATOMIC_RELAXED);

@@ -7,7 +7,6 @@
 
 struct shim_member;
 
-void shim_init_wake(struct shim_member *m);
 int shim_retry_helper(struct shim_member *m);
 void shim_unlock_and_drive(struct shim_member *m);
 

@@ -22,7 +22,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fork.h"
 #include "guard.h"
 #include "helper.h"
 #include "member.h"
@@ -340,6 +339,22 @@ void shim_member_report(struct shim_member *m, uint32_t qpn, uint32_t reason)
 	shim_sys.ioctl(fd, RISO_IOC_REPORT, &r);
 }
 
+/**
+ * shim_init_wake - prepare the sleep of a helper
+ * @m: a member without a helper
+ *
+ * The sleep follows the clock of wait_idle() in helper.c.
+ */
+void shim_init_wake(struct shim_member *m)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->wake, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 /* RDMA_ISOLATE_SPIN_US, in nanoseconds */
 static uint64_t wanted_spin(void)
 {
@@ -425,10 +440,6 @@ struct shim_member *shim_member_get(struct ibv_device *device)
 	struct shim_member *m;
 
 	shim_lock(&shim_members.lock);
-	if (!shim_members.handlers) {
-		pthread_atfork(shim_prepare_fork, shim_unlock_all, shim_enter_child);
-		shim_members.handlers = true;
-	}
 	TAILQ_FOREACH(m, &shim_members.list, list) {
 		/* One that came with the file of one that went is another device. */
 		if (!strcmp(m->dev, device->dev_name) && !is_gone(m)) {

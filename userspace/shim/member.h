@@ -130,6 +130,7 @@ void shim_wait_kernel(struct shim_member *m, const struct riso_ioc_wait *w);
 void shim_free_member(struct shim_member *m);
 int shim_member_attach(struct shim_member *m, uint32_t qpn);
 void shim_member_report(struct shim_member *m, uint32_t qpn, uint32_t reason);
+void shim_init_wake(struct shim_member *m);
 struct shim_member *shim_member_get(struct ibv_device *device);
 void shim_member_put(struct shim_member *m);
 
