@@ -2,7 +2,7 @@
 /*
  * Completions: those of pieces become the one that the program asked for.
  *
- * Owns the soft ring of each CQ, and the reaper.
+ * Owns what becomes of a completion of the provider, and the reaper.
  *
  * The reaper polls when the program does not, while something is held. What belongs to
  * the program goes to the soft ring, the first thing that its next poll finds. Some
@@ -18,13 +18,11 @@
  * long.
  *
  * Locks: everything here runs under shim_member.lock, in threads of the program and in the
- * helper. It allocates no memory, except shim_comp_grow(), which ibv_create_qp() and
- * ibv_resize_cq() call under shim_size_lock. shim_comp_poll(), shim_comp_join(),
- * shim_comp_grow() and shim_comp_attach() take shim_member.lock themselves. A CQ that is
- * not active is polled and armed without the lock.
+ * helper. It allocates no memory, except shim_comp_attach(), which ibv_create_qp() calls
+ * under shim_size_lock. shim_comp_poll(), shim_comp_join() and shim_comp_attach() take
+ * shim_member.lock themselves. A CQ that is not active is polled and armed without the lock.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "class.h"
 #include "comp.h"
@@ -39,6 +37,7 @@
 #include "qp.h"
 #include "record.h"
 #include "slot.h"
+#include "soft.h"
 
 /* A program that has not polled for so many rounds of the helper waits otherwise. */
 enum { UNSEEN = 100 };
@@ -89,33 +88,6 @@ bool shim_comp_translate(struct shim_soft *e)
 	return true;
 }
 
-/* The program has seen it, and may post as many more. */
-static void seen(const struct shim_soft *e)
-{
-	/* Pairs with the acquire in shim_queue_stage(). */
-	if (e->flow && e->seq >= e->flow->finished)
-		__atomic_store_n(&e->flow->finished, e->seq + 1,
-				 __ATOMIC_RELEASE);
-}
-
-/**
- * shim_comp_update - bring shim_cq.active up to date
- * @c: the CQ
- */
-void shim_comp_update(struct shim_cq *c)
-{
-	bool active = c->tagged || !LIST_EMPTY(&c->zombies) ||
-		      c->soft_head != c->soft_tail;
-
-	/* What the program did before was not noted. */
-	if (active && !c->active) {
-		shim_comp_seen(c);
-		c->shown = SHIM_SEVERAL;
-	}
-	/* Pairs with the acquire in shim_cq_is_active(). */
-	__atomic_store_n(&c->active, active, __ATOMIC_RELEASE);
-}
-
 /**
  * shim_comp_join - make a CQ ready for the tags of a flow
  * @f: the flow; shim_class_lock is held, and its member is not locked
@@ -136,36 +108,6 @@ void shim_comp_join(struct shim_qp *f)
 		shim_pollers_wait();
 }
 
-/**
- * shim_comp_push - keep a completion for the program
- * @c: the CQ
- * @e: the completion
- *
- * Return: false if there is no room.
- */
-bool shim_comp_push(struct shim_cq *c, const struct shim_soft *e)
-{
-	if (c->soft_tail - c->soft_head == c->soft_num)
-		return false;
-	c->soft[c->soft_tail++ % c->soft_num] = *e;
-	return true;
-}
-
-/**
- * shim_comp_pop - give the program a completion that was kept
- * @c: a CQ with one
- * @e: filled in
- */
-void shim_comp_pop(struct shim_cq *c, struct shim_soft *e)
-{
-	*e = c->soft[c->soft_head++ % c->soft_num];
-	seen(e);
-	if (c->soft_head == c->soft_tail) {
-		c->soft_head = 0;
-		c->soft_tail = 0;
-	}
-}
-
 /* Translate @num completions in place. Returns the number that the program shall see. */
 static int shim_translate_all(int num, struct ibv_wc *wc)
 {
@@ -177,7 +119,7 @@ static int shim_translate_all(int num, struct ibv_wc *wc)
 		e.wc = wc[i];
 		if (!shim_comp_translate(&e))
 			continue;
-		seen(&e);
+		shim_soft_seen(&e);
 		wc[kept++] = e.wc;
 	}
 	return kept;
@@ -190,7 +132,7 @@ static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc)
 	int got;
 
 	while (n < num && c->soft_head != c->soft_tail) {
-		shim_comp_pop(c, &e);
+		shim_soft_pop(c, &e);
 		wc[n++] = e.wc;
 	}
 	while (n < num) {
@@ -214,11 +156,11 @@ static void end_poll(struct shim_cq *c, bool shown)
 	struct shim_member *m = c->ctx->m;
 
 	if (shown)
-		shim_comp_shown(c);
-	shim_comp_seen(c);
+		shim_cq_shown(c);
+	shim_cq_seen(c);
 	if (shim_member_news(m))
 		shim_queue_drive(m);
-	shim_comp_update(c);
+	shim_cq_update(c);
 	shim_unlock_and_drive(m);
 }
 
@@ -274,7 +216,7 @@ static void reap(struct shim_cq *c, uint32_t max)
 		got = c->ctx->ops.poll_cq(c->cq, want, wc);
 		for (i = 0; i < got; i++) {
 			e.wc = wc[i];
-			if (shim_comp_translate(&e) && shim_comp_push(c, &e))
+			if (shim_comp_translate(&e) && shim_soft_push(c, &e))
 				max--;
 		}
 	} while (got == want);
@@ -338,39 +280,6 @@ void shim_comp_reap(struct shim_cq *c)
 }
 
 /**
- * shim_comp_grow - make room for all that the program may have in a CQ
- * @c: the CQ, of which nothing but the size is locked
- * @asked: entries that the program asks for
- *
- * The ring becomes no smaller, so what it holds has room.
- *
- * Return: 0; or ENOMEM, and nothing has changed.
- */
-int shim_comp_grow(struct shim_cq *c, int asked)
-{
-	uint32_t num = asked + SHIM_SLOTS;
-	struct shim_soft *ring, *old;
-	uint32_t n = 0;
-
-	if (num <= c->soft_num)
-		return 0;
-	ring = calloc(num, sizeof(*ring));
-	if (!ring)
-		return ENOMEM;
-	shim_lock(&c->ctx->m->lock);
-	while (c->soft_head != c->soft_tail)
-		ring[n++] = c->soft[c->soft_head++ % c->soft_num];
-	old = c->soft;
-	c->soft = ring;
-	c->soft_num = num;
-	c->soft_head = 0;
-	c->soft_tail = n;
-	shim_unlock(&c->ctx->m->lock);
-	free(old);
-	return 0;
-}
-
-/**
  * shim_comp_attach - a flow will complete here
  * @f: the flow; nothing is posted yet, and nothing but the size of the CQ is locked
  *
@@ -380,7 +289,7 @@ int shim_comp_attach(struct shim_qp *f)
 {
 	struct shim_cq *c = f->cq;
 
-	if (shim_comp_grow(c, c->asked))
+	if (shim_soft_grow(c, c->asked))
 		return ENOMEM;
 	shim_lock(&c->ctx->m->lock);
 	c->flows++;
@@ -400,31 +309,5 @@ void shim_comp_detach(struct shim_qp *f)
 	f->slots = NULL;
 	c->flows--;
 	shim_qp_step(f, SHIM_ON_DETACH);
-	shim_comp_update(c);
-}
-
-/**
- * shim_comp_purge - a queue pair is gone or was reset, and so is what it completed
- * @c: the CQ
- * @qp_num: of the queue pair
- * @f: its flow, if it has one, for CQs that do not tell the number
- *
- * The program has lost completions of the send queue then, so it gets none of those
- * either that the provider has left in the CQ: they are later ones.
- */
-void shim_comp_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
-{
-	uint32_t to = c->soft_head;
-	uint32_t i;
-
-	for (i = c->soft_head; i != c->soft_tail; i++) {
-		const struct shim_soft *e = &c->soft[i % c->soft_num];
-
-		if (f && e->flow == f)
-			f->slots->cut_off = true;
-		else if (e->wc.qp_num != qp_num)
-			c->soft[to++ % c->soft_num] = *e;
-	}
-	c->soft_tail = to;
-	shim_comp_update(c);
+	shim_cq_update(c);
 }

@@ -23,6 +23,7 @@
 #include "guard.h"
 #include "poller.h"
 #include "shim.h"
+#include "soft.h"
 
 /* What is known of the sizes of CQs; who holds it waits for no session. */
 pthread_mutex_t shim_size_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -280,7 +281,7 @@ int shim_resize_cq(struct ibv_cq *cq, int cqe)
 	 * too large is the provider's to refuse.
 	 */
 	if (cqe > 0 && cqe <= c->ctx->max_cqe)
-		err = shim_comp_grow(c, cqe);
+		err = shim_soft_grow(c, cqe);
 	if (!err)
 		err = resize_with_extra(c, cqe);
 	shim_unlock(&shim_size_lock);

@@ -136,7 +136,7 @@ void shim_unreserve_entries(struct shim_cq *c);
  * shim_cq_is_active - tell whether completions of a CQ may have to be translated
  * @c: the CQ
  *
- * Pairs with the release in shim_comp_update().
+ * Pairs with the release in shim_cq_update().
  *
  * Return: true if so.
  */

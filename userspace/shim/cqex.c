@@ -25,6 +25,7 @@
 #include "member.h"
 #include "post.h"
 #include "slot.h"
+#include "soft.h"
 
 static struct shim_cq *find(struct ibv_cq_ex *cq)
 {
@@ -104,7 +105,7 @@ int shim_cqex_fill(struct shim_cq *c, uint32_t max)
 		}
 		snapshot(c, &e);
 		if (shim_comp_translate(&e)) {
-			shim_comp_push(c, &e);
+			shim_soft_push(c, &e);
 			room--;
 			max--;
 		}
@@ -147,7 +148,7 @@ static int show_next(struct shim_cq *c)
 	if (c->soft_head == c->soft_tail)
 		err = shim_cqex_fill(c, SHIM_POLL);
 	if (c->soft_head != c->soft_tail) {
-		shim_comp_pop(c, &c->cur);
+		shim_soft_pop(c, &c->cur);
 		err = 0;
 	} else if (!err) {
 		err = ENOENT;
@@ -155,12 +156,12 @@ static int show_next(struct shim_cq *c)
 	if (!err) {
 		cq->wr_id = c->cur.wc.wr_id;
 		cq->status = c->cur.wc.status;
-		shim_comp_shown(c);
+		shim_cq_shown(c);
 	}
-	shim_comp_seen(c);
+	shim_cq_seen(c);
 	if (shim_member_news(m))
 		shim_queue_drive(m);
-	shim_comp_update(c);
+	shim_cq_update(c);
 	shim_unlock_and_drive(m);
 	return err;
 }
@@ -175,7 +176,7 @@ static int take_over(struct shim_cq *c)
 	c->real.end_poll((struct ibv_cq_ex *)c->cq);
 	shim_lock(&c->ctx->m->lock);
 	if (shim_comp_translate(&e))
-		shim_comp_push(c, &e);
+		shim_soft_push(c, &e);
 	shim_unlock(&c->ctx->m->lock);
 	c->snap = true;
 	return show_next(c);

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comp.h"
 #include "cq.h"
 #include "ctx.h"
 #include "event.h"

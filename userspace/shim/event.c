@@ -24,6 +24,7 @@
 #include "member.h"
 #include "post.h"
 #include "shim.h"
+#include "soft.h"
 
 /* The program has armed a CQ that is active; its member is locked. */
 static void note_armed(struct shim_cq *c)
@@ -145,7 +146,7 @@ bool shim_comp_is_news(struct shim_cq *c)
 	c->unseen = 1;
 	if (shim_member_news(m))
 		shim_queue_drive(m);
-	shim_comp_update(c);
+	shim_cq_update(c);
 	shim_unlock_and_drive(m);
 	return news;
 }

@@ -32,6 +32,7 @@
 #include "post.h"
 #include "qp.h"
 #include "shim.h"
+#include "soft.h"
 
 /* How long the helper waits for the kernel, in microseconds. */
 enum {
@@ -113,7 +114,7 @@ static uint32_t serve(struct shim_member *m, struct riso_ioc_wait *w)
 		f->cq->round = m->round;
 		f->cq->unseen++;
 		shim_comp_reap(f->cq);
-		shim_comp_update(f->cq);
+		shim_cq_update(f->cq);
 	}
 	shim_queue_drive(m);
 	m->waiting = m->held;

@@ -30,6 +30,7 @@
 #include "record.h"
 #include "shim.h"
 #include "slot.h"
+#include "soft.h"
 
 /*
  * A drain looks for room every 100 us, for a second: providers free it within less. What
@@ -178,7 +179,7 @@ static bool push_failed(struct shim_qp *f, const struct shim_rec *rec, int err)
 		.seq = rec->seq,
 	};
 
-	if (!shim_comp_push(f->cq, &e))
+	if (!shim_soft_push(f->cq, &e))
 		return false;
 	f->slots->err_seq = rec->seq;
 	shim_pop_head(f);
@@ -418,7 +419,7 @@ static void flush_for_event(struct shim_qp *f)
 		shim_comp_reap_most(f->cq, UINT32_MAX);
 		if (!brings_event(f) || !shim_comp_may_reap(f->cq))
 			looks = FLUSH_LOOKS;
-		shim_comp_update(f->cq);
+		shim_cq_update(f->cq);
 		shim_unlock_and_drive(m);
 		if (looks < FLUSH_LOOKS)
 			usleep(DRAIN_US);
@@ -450,7 +451,7 @@ void shim_queue_drain(struct shim_qp *f, bool goes)
 		shim_lock(&m->lock);
 	}
 	goes = goes && brings_event(f);
-	shim_comp_update(f->cq);
+	shim_cq_update(f->cq);
 	shim_unlock_and_drive(m);
 	if (goes)
 		flush_for_event(f);

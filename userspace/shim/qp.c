@@ -33,6 +33,7 @@
 #include "record.h"
 #include "shim.h"
 #include "slot.h"
+#include "soft.h"
 #include "wr.h"
 
 /* What ibv_wr_* functions there are here: all up to ibv_wr_send_tso() */
@@ -284,7 +285,7 @@ void shim_forget_flow(struct shim_qp *f, uint32_t qp_num)
 
 	shim_lock(&m->lock);
 	shim_queue_drop(f);
-	shim_comp_purge(f->cq, qp_num, f);
+	shim_soft_purge(f->cq, qp_num, f);
 	shim_comp_detach(f);
 	shim_member_publish(m);
 	shim_unlock_and_drive(m);
@@ -299,7 +300,7 @@ static void purge(struct ibv_cq *cq, uint32_t qp_num, struct shim_qp *f)
 	if (!c)
 		return;
 	shim_lock(&c->ctx->m->lock);
-	shim_comp_purge(c, qp_num, f);
+	shim_soft_purge(c, qp_num, f);
 	shim_unlock(&c->ctx->m->lock);
 }
 
@@ -361,7 +362,7 @@ static int shim_reset_qp(struct shim_qp *f, struct ibv_qp_attr *attr, int mask)
 	f->stopped = false;
 	if (!err) {
 		shim_queue_drop(f);
-		shim_comp_purge(f->cq, f->qp->qp_num, f);
+		shim_soft_purge(f->cq, f->qp->qp_num, f);
 		shim_comp_abandon(f->cq, f->slots);
 		f->slots = s;
 		memset(&f->sq, 0, sizeof(f->sq));
@@ -369,7 +370,7 @@ static int shim_reset_qp(struct shim_qp *f, struct ibv_qp_attr *attr, int mask)
 		f->flush = false;
 		/* Pairs with the acquire in shim_queue_stage(). */
 		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
-		shim_comp_update(f->cq);
+		shim_cq_update(f->cq);
 	}
 	shim_queue_drive(m);
 	shim_unlock_and_drive(m);

@@ -19,7 +19,6 @@
 #include <string.h>
 #include <linux/rdma_isolate.h>
 
-#include "comp.h"
 #include "cq.h"
 #include "ctx.h"
 #include "member.h"
@@ -28,6 +27,7 @@
 #include "qp.h"
 #include "record.h"
 #include "slot.h"
+#include "soft.h"
 
 enum {
 	DEFAULT_MTU = 1024,
@@ -119,7 +119,7 @@ void shim_queue_rewind(struct shim_qp *f)
  */
 struct shim_rec *shim_queue_stage(struct shim_qp *f, uint32_t n)
 {
-	/* Pairs with the releases in seen(), shim_reset_qp() and shim_qp_step(). */
+	/* Pairs with the releases in shim_soft_seen(), shim_reset_qp() and shim_qp_step(). */
 	uint64_t finished = __atomic_load_n(&f->finished, __ATOMIC_ACQUIRE);
 
 	if (f->accepted + n - finished >= f->depth)
@@ -233,7 +233,7 @@ static __attribute__((noinline)) void let_pass(struct shim_qp *f)
 	if (shim_count_slots(f))
 		return;
 	shim_qp_step(f, SHIM_ON_CLEAR);
-	shim_comp_update(f->cq);
+	shim_cq_update(f->cq);
 }
 
 /**

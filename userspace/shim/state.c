@@ -15,11 +15,11 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "comp.h"
 #include "cq.h"
 #include "ctx.h"
 #include "qp.h"
 #include "shim.h"
+#include "soft.h"
 #include "state.h"
 
 /*
@@ -89,7 +89,7 @@ static void count_tagged(struct shim_qp *f, bool tagged)
 	f->cq->tagged += tagged ? 1 : -1;
 	__atomic_add_fetch(&f->ctx->tagged, tagged ? 1 : -1, __ATOMIC_RELAXED);
 	if (tagged)
-		shim_comp_update(f->cq);
+		shim_cq_update(f->cq);
 }
 
 static void store_state(struct shim_qp *f, enum shim_qp_state to)
@@ -144,7 +144,7 @@ static inline bool is_plain(enum shim_qp_event event, enum shim_qp_state from,
  *
  * An impossible event leaves the state as it is, and fails an assertion in test programs. A
  * flow that may have tagged work requests out makes its CQ active. One that has none any more
- * leaves it active: the caller calls shim_comp_update() once the last completion is with the
+ * leaves it active: the caller calls shim_cq_update() once the last completion is with the
  * program.
  */
 void shim_qp_step(struct shim_qp *f, enum shim_qp_event event)

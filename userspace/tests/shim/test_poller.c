@@ -7,6 +7,7 @@
 #include "comp.h"
 #include "poller.h"
 #include "prog.h"
+#include "soft.h"
 #include "tests.h"
 
 static void count_locked(void)
@@ -78,7 +79,7 @@ static void active_to_the_last(void **state)
 	assert_int_equal(fake_poll_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1, &e.wc), 1);
 	assert_true(shim_comp_translate(&e));
 	assert_true(c->active);
-	shim_comp_update(c);
+	shim_cq_update(c);
 	assert_false(c->active);
 }
 

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comp.h"
 #include "prog.h"
+#include "soft.h"
 #include "state.h"
 #include "tests.h"
 
@@ -118,7 +118,7 @@ static void expect_step(struct shim_qp *f, enum shim_qp_state from, enum shim_qp
 	f->state = from;
 	f->cq->tagged = shim_state_is_tagged(from);
 	f->ctx->tagged = shim_state_is_tagged(from);
-	shim_comp_update(f->cq);
+	shim_cq_update(f->cq);
 	f->accepted = 3;
 	f->finished = 1;
 	f->sq.direct = false;
@@ -153,7 +153,7 @@ static void each_step(void **state)
 	f->accepted = 0;
 	f->finished = 0;
 	f->sq.direct = false;
-	shim_comp_update(f->cq);
+	shim_cq_update(f->cq);
 }
 
 /* Here an impossible event fails an assertion. */
