@@ -27,7 +27,6 @@
 #include "member.h"
 #include "post.h"
 #include "qp.h"
-#include "record.h"
 #include "shim.h"
 
 /* Serialises who asks the kernel: the last answer is the one in force. */
@@ -78,7 +77,7 @@ static int shim_ask_class(struct shim_qp *f, uint32_t wish)
 	if (class_id != RISO_CLASS_LATENCY)
 		shim_qp_step(f, SHIM_ON_GOVERN);
 	else
-		shim_queue_pass(f);
+		shim_qp_pass(f);
 	if (m->held)
 		shim_queue_drive(m);
 	shim_unlock_and_drive(m);
@@ -137,7 +136,7 @@ static void ask_kernel(struct shim_qp *f)
 	report_refused(f, err);
 	shim_lock(&m->lock);
 	f->alone = true;
-	shim_queue_pass(f);
+	shim_qp_pass(f);
 	if (m->held)
 		shim_queue_drive(m);
 	shim_unlock_and_drive(m);

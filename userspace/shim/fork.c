@@ -45,7 +45,7 @@ static void shim_qps_forked(void)
 		f->build.open = false;
 		f->classes = f->ctx->m->kpage->classes;
 		shim_queue_drop(f);
-		shim_queue_pass(f);
+		shim_qp_pass(f);
 		/* Whatever pieces are out. */
 		shim_qp_step(f, SHIM_ON_PASS);
 	}

@@ -27,7 +27,6 @@
 #include "qp.h"
 #include "record.h"
 #include "slot.h"
-#include "soft.h"
 
 enum {
 	DEFAULT_MTU = 1024,
@@ -213,40 +212,6 @@ int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
 }
 
 /**
- * shim_queue_passes - shall calls go straight to the provider?
- * @f: the flow
- *
- * Those of class latency do, once nothing is held or being built. Pieces that are out take
- * more room in the provider's queue than the program knows of.
- *
- * Return: true if so.
- */
-bool shim_queue_passes(const struct shim_qp *f)
-{
-	return (f->alone || f->class_id == RISO_CLASS_LATENCY) &&
-	       !shim_queue_len(f) && !f->build.open && !f->sq.chunks;
-}
-
-static __attribute__((noinline)) void let_pass(struct shim_qp *f)
-{
-	shim_qp_step(f, SHIM_ON_PASS);
-	if (shim_count_slots(f))
-		return;
-	shim_qp_step(f, SHIM_ON_CLEAR);
-	shim_cq_update(f->cq);
-}
-
-/**
- * shim_queue_pass - let calls go straight to the provider, if nothing keeps them from it
- * @f: the flow; its member is locked
- */
-void shim_queue_pass(struct shim_qp *f)
-{
-	if (shim_queue_passes(f))
-		let_pass(f);
-}
-
-/**
  * shim_add_staged - take what was staged into the queue
  * @f: the flow; its member is locked
  * @num: how many records were staged
@@ -291,7 +256,7 @@ void shim_set_idle(struct shim_qp *f)
 	TAILQ_REMOVE(&m->busy, f, busy);
 	m->num_busy--;
 	shim_qp_step(f, SHIM_ON_EMPTY);
-	shim_queue_pass(f);
+	shim_qp_pass(f);
 }
 
 /**

@@ -42,8 +42,6 @@ int shim_queue_inline_add(const struct shim_qp *f, struct shim_rec *rec,
 			  const void *data, size_t len);
 int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
 		    const struct ibv_send_wr *wr);
-bool shim_queue_passes(const struct shim_qp *f);
-void shim_queue_pass(struct shim_qp *f);
 void shim_add_staged(struct shim_qp *f, uint32_t num, uint64_t now);
 void shim_set_idle(struct shim_qp *f);
 void shim_unhold_rec(struct shim_qp *f, struct shim_rec *rec);

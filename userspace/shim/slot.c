@@ -23,7 +23,6 @@
 #include "ctx.h"
 #include "member.h"
 #include "qp.h"
-#include "record.h"
 #include "slot.h"
 
 enum { PAGE = 4096 };
@@ -171,7 +170,7 @@ void shim_retire_slots(struct shim_slots *s, struct shim_slot *slot, bool failed
 	s->flow->sq.silent = 0;
 	s->flow->sq.quiet = 0;
 	/* The CQ stays active until this completion is with the program. */
-	if (shim_queue_passes(s->flow)) {
+	if (shim_qp_passes(s->flow)) {
 		shim_qp_step(s->flow, SHIM_ON_PASS);
 		shim_qp_step(s->flow, SHIM_ON_CLEAR);
 	}

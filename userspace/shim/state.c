@@ -2,9 +2,10 @@
 /*
  * The state of a queue pair: which way the program's work requests take.
  *
- * Owns the table of transitions, and the count of the flows that may have tagged work requests
- * out. Documentation/design/shim-states.rst has a picture, and says which flags of struct
- * shim_qp are no part of the state.
+ * Owns the table of transitions, the condition on which work requests go straight to the
+ * provider, and the count of the flows that may have tagged ones out.
+ * Documentation/design/shim-states.rst has a picture, and says which flags of struct shim_qp
+ * are no part of the state.
  *
  * Lock: shim_member.lock is held for each step. %SHIM_ON_JOIN and %SHIM_ON_GOVERN come under
  * shim_class_lock, too, so no other pair of them comes in between. Everybody reads the state
@@ -14,10 +15,12 @@
  */
 #include <assert.h>
 #include <stdint.h>
+#include <linux/rdma_isolate.h>
 
 #include "cq.h"
 #include "ctx.h"
 #include "qp.h"
+#include "record.h"
 #include "shim.h"
 #include "soft.h"
 #include "state.h"
@@ -155,4 +158,38 @@ void shim_qp_step(struct shim_qp *f, enum shim_qp_event event)
 		store_state(f, to);
 	else
 		take_step(f, event, to);
+}
+
+/**
+ * shim_qp_passes - shall calls go straight to the provider?
+ * @f: the flow
+ *
+ * Those of class latency do, once nothing is held or being built. Pieces that are out take
+ * more room in the provider's queue than the program knows of.
+ *
+ * Return: true if so.
+ */
+bool shim_qp_passes(const struct shim_qp *f)
+{
+	return (f->alone || f->class_id == RISO_CLASS_LATENCY) &&
+	       !shim_queue_len(f) && !f->build.open && !f->sq.chunks;
+}
+
+static __attribute__((noinline)) void let_pass(struct shim_qp *f)
+{
+	shim_qp_step(f, SHIM_ON_PASS);
+	if (shim_count_slots(f))
+		return;
+	shim_qp_step(f, SHIM_ON_CLEAR);
+	shim_cq_update(f->cq);
+}
+
+/**
+ * shim_qp_pass - let calls go straight to the provider, if nothing keeps them from it
+ * @f: the flow; its member is locked
+ */
+void shim_qp_pass(struct shim_qp *f)
+{
+	if (shim_qp_passes(f))
+		let_pass(f);
 }

@@ -46,7 +46,7 @@ enum shim_qp_state {
  * @SHIM_ON_GOVERN: the paced class is in force
  * @SHIM_ON_HOLD: the first record is held
  * @SHIM_ON_EMPTY: no record is held any more
- * @SHIM_ON_PASS: nothing keeps work requests from going straight, see shim_queue_passes()
+ * @SHIM_ON_PASS: nothing keeps work requests from going straight, see shim_qp_passes()
  * @SHIM_ON_CLEAR: no tagged work request is out any more; follows %SHIM_ON_PASS
  * @SHIM_ON_DETACH: the queue pair leaves its CQ
  * @SHIM_ON_EVENTS: number of events
@@ -64,6 +64,8 @@ enum shim_qp_event {
 
 enum shim_qp_state shim_get_next_state(enum shim_qp_state from, enum shim_qp_event event);
 void shim_qp_step(struct shim_qp *f, enum shim_qp_event event);
+bool shim_qp_passes(const struct shim_qp *f);
+void shim_qp_pass(struct shim_qp *f);
 
 /**
  * shim_state_is_direct - tell whether work requests go straight to the provider

@@ -65,7 +65,7 @@ static int close_build(struct shim_qp *f, uint32_t num)
 	if (num)
 		err = shim_queue_publish(f, num, true);
 	f->build.open = false;
-	shim_queue_pass(f);
+	shim_qp_pass(f);
 	shim_unlock_and_drive(m);
 	return err;
 }
