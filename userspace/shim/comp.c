@@ -24,7 +24,6 @@
  */
 #include <errno.h>
 
-#include "class.h"
 #include "comp.h"
 #include "core/chunk.h"
 #include "cqex.h"

@@ -14,7 +14,7 @@
  * The handlers run in the thread that forks. shim_handle_forks() runs in any, and takes
  * shim_members.lock.
  */
-#include "class.h"
+#include "ask.h"
 #include "cq.h"
 #include "ctx.h"
 #include "fork.h"

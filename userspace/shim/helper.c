@@ -24,13 +24,14 @@
 #include <signal.h>
 #include <time.h>
 
-#include "class.h"
+#include "ask.h"
 #include "comp.h"
 #include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "post.h"
 #include "qp.h"
+#include "registry.h"
 #include "shim.h"
 #include "soft.h"
 
@@ -231,22 +232,6 @@ static bool wake_helper(struct shim_member *m)
 	return !failed;
 }
 
-/**
- * shim_retry_helper - try once more to have a helper where there could be none
- * @m: the member, not locked
- *
- * Return: 0, or EAGAIN if there can be none still.
- */
-int shim_retry_helper(struct shim_member *m)
-{
-	bool failed;
-
-	shim_lock(&shim_members.lock);
-	failed = m->failed && !have_helper(m);
-	shim_unlock(&shim_members.lock);
-	return failed ? EAGAIN : 0;
-}
-
 /* Post once more; true if something is held still. */
 static bool drive(struct shim_member *m)
 {
@@ -295,5 +280,61 @@ void shim_unlock_and_drive(struct shim_member *m)
 	}
 	if (begins && !wake_helper(m))
 		drive(m);
+	errno = saved;
+}
+
+/* Try once more to have a helper where there could be none; false if there still cannot. */
+static bool retry_helper(struct shim_member *m)
+{
+	bool failed;
+
+	shim_lock(&shim_members.lock);
+	failed = m->failed && !have_helper(m);
+	shim_unlock(&shim_members.lock);
+	return !failed;
+}
+
+/**
+ * shim_ask_and_drive - have a flow governed, and post what its class lets go out
+ * @f: the flow, whose member is not locked; shim_class_lock is held
+ */
+void shim_ask_and_drive(struct shim_qp *f)
+{
+	struct shim_member *m = f->ctx->m;
+
+	shim_ask_kernel_and_lock(f, !m->attached || retry_helper(m));
+	if (m->held)
+		shim_queue_drive(m);
+	shim_unlock_and_drive(m);
+}
+
+/* Does it hold something, and may its class have changed? */
+static bool is_stale(void *value, void *arg)
+{
+	struct shim_qp *f = value;
+
+	return f->ctx->m == arg && !shim_qp_fresh(f) && shim_qp_holds(f);
+}
+
+/**
+ * shim_qps_refresh - ask for the classes of flows that hold something
+ * @m: the member, not locked
+ *
+ * For those that the program does not post to. A flow leaves the map under
+ * shim_class_lock, so those that are found stay.
+ */
+void shim_qps_refresh(struct shim_member *m)
+{
+	/* Before the kernel is asked, so that a change after its answer is noticed. */
+	uint32_t classes = __atomic_load_n(&shim_member_kpage(m)->classes,
+					   __ATOMIC_ACQUIRE);
+	struct shim_qp *f;
+	int saved = errno;
+
+	shim_lock(&shim_class_lock);
+	while ((f = shim_map_search(&shim_qps, is_stale, m)))
+		shim_ask_and_drive(f);
+	__atomic_store_n(&m->classes, classes, __ATOMIC_RELAXED);
+	shim_unlock(&shim_class_lock);
 	errno = saved;
 }

@@ -6,8 +6,10 @@
 #define SHIM_HELPER_H
 
 struct shim_member;
+struct shim_qp;
 
-int shim_retry_helper(struct shim_member *m);
 void shim_unlock_and_drive(struct shim_member *m);
+void shim_ask_and_drive(struct shim_qp *f);
+void shim_qps_refresh(struct shim_member *m);
 
 #endif /* SHIM_HELPER_H */

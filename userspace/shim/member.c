@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "guard.h"
-#include "helper.h"
 #include "member.h"
 #include "shim.h"
 
@@ -276,8 +275,7 @@ static int open_file(struct shim_member *m)
  * @m: the member, not locked; shim_class_lock is held
  * @qpn: number of a queue pair of this process on it
  *
- * Return: 0, also if it takes part already; EAGAIN if there is no helper; or another
- * error.
+ * Return: 0, also if it takes part already; or an error.
  */
 int shim_member_attach(struct shim_member *m, uint32_t qpn)
 {
@@ -285,7 +283,7 @@ int shim_member_attach(struct shim_member *m, uint32_t qpn)
 	int err;
 
 	if (m->attached)
-		return shim_retry_helper(m);
+		return 0;
 	if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED))
 		return ENODEV;
 	err = open_file(m);
