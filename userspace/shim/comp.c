@@ -2,20 +2,7 @@
 /*
  * Completions: those of pieces become the one that the program asked for.
  *
- * Owns what becomes of a completion of the provider, and the reaper.
- *
- * The reaper polls when the program does not, while something is held. What belongs to
- * the program goes to the soft ring, the first thing that its next poll finds. Some
- * programs arm a CQ and sleep without another poll, as the provider raises an event at
- * once if it holds something that the program has not polled. The provider does not know
- * of the soft ring. So when a CQ is armed with something there, the next piece that is
- * posted has a completion, which raises an event. If nothing is held, the last piece had
- * one that nobody has polled, or that is still to come.
- *
- * A CQ that is armed for solicited completions only gets no event of ours. There the
- * reaper takes one completion of the program while the CQ is armed, for which there was an
- * event. It takes none while the CQ is not armed, unless the program has not polled for
- * long.
+ * Owns what becomes of a completion of the provider, and which flows complete in a CQ.
  *
  * Locks: everything here runs under shim_member.lock, in threads of the program and in the
  * helper. It allocates no memory, except shim_comp_attach(), which ibv_create_qp() calls
@@ -26,7 +13,6 @@
 
 #include "comp.h"
 #include "core/chunk.h"
-#include "cqex.h"
 #include "ctx.h"
 #include "guard.h"
 #include "helper.h"
@@ -34,12 +20,9 @@
 #include "poller.h"
 #include "post.h"
 #include "qp.h"
-#include "record.h"
+#include "reap.h"
 #include "slot.h"
 #include "soft.h"
-
-/* A program that has not polled for so many rounds of the helper waits otherwise. */
-enum { UNSEEN = 100 };
 
 /**
  * shim_comp_translate - from a completion of the provider to one of the program
@@ -186,96 +169,6 @@ int shim_comp_poll(struct shim_cq *c, int num, struct ibv_wc *wc)
 	if (shim_member_stale(c->ctx->m))
 		shim_qps_refresh(c->ctx->m);
 	return n;
-}
-
-/* How many completions of the program may be taken? See above. */
-static uint32_t may_reap(const struct shim_cq *c)
-{
-	if (!__atomic_load_n(&c->solicited, __ATOMIC_RELAXED))
-		return UINT32_MAX;
-	if (c->armed && c->soft_head == c->soft_tail)
-		return 1;
-	return c->unseen < UNSEEN ? 0 : UINT32_MAX;
-}
-
-static void reap(struct shim_cq *c, uint32_t max)
-{
-	struct ibv_wc wc[SHIM_POLL];
-	struct shim_soft e = {};
-	uint32_t room;
-	int got, want, i;
-
-	do {
-		room = c->soft_num - (c->soft_tail - c->soft_head);
-		if (room > max)
-			room = max;
-		want = room < SHIM_POLL ? room : SHIM_POLL;
-		if (!want)
-			return;
-		got = c->ctx->ops.poll_cq(c->cq, want, wc);
-		for (i = 0; i < got; i++) {
-			e.wc = wc[i];
-			if (shim_comp_translate(&e) && shim_soft_push(c, &e))
-				max--;
-		}
-	} while (got == want);
-	if (got >= 0)
-		shim_comp_bury(c);
-}
-
-/**
- * shim_take_completions - poll a CQ on behalf of the program
- * @c: the CQ; nobody else polls it
- * @max: completions of the program that may be taken
- */
-void shim_take_completions(struct shim_cq *c, uint32_t max)
-{
-	if (c->ex)
-		shim_cqex_fill(c, max);
-	else
-		reap(c, max);
-}
-
-/**
- * shim_comp_may_reap - could somebody poll a CQ on behalf of the program?
- * @c: the CQ
- *
- * Return: false while the program polls it.
- */
-bool shim_comp_may_reap(struct shim_cq *c)
-{
-	if (!shim_cqex_try(c))
-		return false;
-	shim_cqex_leave(c);
-	return true;
-}
-
-/**
- * shim_comp_reap_most - poll on behalf of the program, unless it does so itself
- * @c: the CQ
- * @max: completions of the program that may be taken
- */
-void shim_comp_reap_most(struct shim_cq *c, uint32_t max)
-{
-	if (!shim_cqex_try(c))
-		return;
-	shim_take_completions(c, max);
-	shim_cqex_leave(c);
-}
-
-/**
- * shim_comp_reap - poll on behalf of the program
- * @c: the CQ
- */
-void shim_comp_reap(struct shim_cq *c)
-{
-	uint32_t max = may_reap(c);
-
-	if (!max)
-		return;
-	shim_comp_reap_most(c, max);
-	if (max == 1 && c->soft_head != c->soft_tail)
-		c->unseen = 1;
 }
 
 /**

@@ -22,6 +22,7 @@
 #include "ctx.h"
 #include "guard.h"
 #include "poller.h"
+#include "reap.h"
 #include "shim.h"
 #include "soft.h"
 

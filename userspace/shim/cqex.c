@@ -12,7 +12,7 @@
  * shim_member.lock, only tries it. Who arms the CQ, and who has it resized for the chunks of
  * one more flow, only try it, too.
  *
- * Sessions run in threads of the program. The helper runs shim_cqex_fill().
+ * Everything here runs in threads of the program. reap.c has what the reaper runs, too.
  */
 #include <errno.h>
 
@@ -24,117 +24,13 @@
 #include "helper.h"
 #include "member.h"
 #include "post.h"
+#include "reap.h"
 #include "slot.h"
 #include "soft.h"
 
 static struct shim_cq *find(struct ibv_cq_ex *cq)
 {
 	return shim_map_find(&shim_cqs, cq);
-}
-
-/* Copy what the provider shows. */
-static void snapshot(const struct shim_cq *c, struct shim_soft *e)
-{
-	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
-
-	*e = (struct shim_soft) {
-		.wc = {
-			.wr_id = cq->wr_id,
-			.status = cq->status,
-		},
-	};
-	if (e->wc.status != IBV_WC_SUCCESS) {
-		e->wc.vendor_err = c->real.read_vendor_err(cq);
-		if (c->real.read_qp_num)
-			e->wc.qp_num = c->real.read_qp_num(cq);
-		return;
-	}
-	e->wc.opcode = c->real.read_opcode(cq);
-	if (c->real.read_wc_flags)
-		e->wc.wc_flags = c->real.read_wc_flags(cq);
-	if (c->real.read_byte_len)
-		e->wc.byte_len = c->real.read_byte_len(cq);
-	if (c->real.read_imm_data)
-		e->wc.imm_data = c->real.read_imm_data(cq);
-	if (c->real.read_qp_num)
-		e->wc.qp_num = c->real.read_qp_num(cq);
-	if (c->real.read_src_qp)
-		e->wc.src_qp = c->real.read_src_qp(cq);
-	if (c->real.read_slid)
-		e->wc.slid = c->real.read_slid(cq);
-	if (c->real.read_sl)
-		e->wc.sl = c->real.read_sl(cq);
-	if (c->real.read_dlid_path_bits)
-		e->wc.dlid_path_bits = c->real.read_dlid_path_bits(cq);
-	if (c->real.read_completion_ts)
-		e->ts = c->real.read_completion_ts(cq);
-	if (c->real.read_completion_wallclock_ns)
-		e->wallclock = c->real.read_completion_wallclock_ns(cq);
-	if (c->real.read_cvlan)
-		e->cvlan = c->real.read_cvlan(cq);
-	if (c->real.read_flow_tag)
-		e->flow_tag = c->real.read_flow_tag(cq);
-	if (c->real.read_tm_info)
-		c->real.read_tm_info(cq, &e->tm);
-}
-
-/**
- * shim_cqex_fill - fill the soft ring
- * @c: an extended CQ; the session and the member are locked
- * @max: completions wanted
- *
- * One completion a session of the provider: when next_poll finds no more, that of rxe
- * ends the session by itself, and its end_poll loses what comes next.
- *
- * Return: as start_poll.
- */
-int shim_cqex_fill(struct shim_cq *c, uint32_t max)
-{
-	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
-	uint32_t room = c->soft_num - (c->soft_tail - c->soft_head);
-	struct ibv_poll_cq_attr attr = {};
-	struct shim_soft e;
-	int err;
-
-	while (room && max) {
-		err = c->real.start_poll(cq, &attr);
-		if (err) {
-			if (err == ENOENT)
-				shim_comp_bury(c);
-			return err;
-		}
-		snapshot(c, &e);
-		if (shim_comp_translate(&e)) {
-			shim_soft_push(c, &e);
-			room--;
-			max--;
-		}
-		c->real.end_poll(cq);
-	}
-	return 0;
-}
-
-/**
- * shim_cqex_try - keep the program from polling an extended CQ, if it does not do so now
- * @c: the CQ; one that is not extended is left alone
- *
- * Its session comes before the member, which may be locked here all the same.
- *
- * Return: false if the program polls it.
- */
-bool shim_cqex_try(struct shim_cq *c)
-{
-	return !c->ex || !pthread_mutex_trylock(&c->session);
-}
-
-/**
- * shim_cqex_leave - the opposite of shim_cqex_try()
- * @c: the CQ
- */
-void shim_cqex_leave(struct shim_cq *c)
-{
-	if (c->ex)
-		pthread_mutex_unlock(&c->session);
 }
 
 /* Show the next completion; the session is locked. */
@@ -171,7 +67,7 @@ static int take_over(struct shim_cq *c)
 {
 	struct shim_soft e;
 
-	snapshot(c, &e);
+	shim_cqex_snapshot(c, &e);
 	/* The provider's lock goes before that of the member is taken. */
 	c->real.end_poll((struct ibv_cq_ex *)c->cq);
 	shim_lock(&c->ctx->m->lock);

@@ -5,15 +5,10 @@
 #ifndef SHIM_CQEX_H
 #define SHIM_CQEX_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <infiniband/verbs.h>
 
 struct shim_cq;
 
-int shim_cqex_fill(struct shim_cq *c, uint32_t max);
-bool shim_cqex_try(struct shim_cq *c);
-void shim_cqex_leave(struct shim_cq *c);
 void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq);
 
 #endif /* SHIM_CQEX_H */

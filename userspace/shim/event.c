@@ -14,15 +14,14 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "comp.h"
 #include "cq.h"
-#include "cqex.h"
 #include "ctx.h"
 #include "event.h"
 #include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "post.h"
+#include "reap.h"
 #include "shim.h"
 #include "soft.h"
 

@@ -25,12 +25,12 @@
 #include <time.h>
 
 #include "ask.h"
-#include "comp.h"
 #include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "post.h"
 #include "qp.h"
+#include "reap.h"
 #include "registry.h"
 #include "shim.h"
 #include "soft.h"

@@ -16,7 +16,6 @@
 #include <unistd.h>
 #include <linux/rdma_isolate.h>
 
-#include "comp.h"
 #include "core/chunk.h"
 #include "cq.h"
 #include "ctx.h"
@@ -27,6 +26,7 @@
 #include "pay.h"
 #include "post.h"
 #include "qp.h"
+#include "reap.h"
 #include "record.h"
 #include "shim.h"
 #include "slot.h"

@@ -6,13 +6,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "comp.h"
 #include "event.h"
 #include "guard.h"
 #include "helper.h"
 #include "member.h"
 #include "post.h"
 #include "prog.h"
+#include "reap.h"
 #include "shim.h"
 #include "tests.h"
 

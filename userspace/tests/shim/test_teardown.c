@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comp.h"
 #include "member.h"
 #include "prog.h"
 #include "random.h"
+#include "reap.h"
 #include "tests.h"
 
 static void flush(void **state)
