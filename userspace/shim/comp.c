@@ -6,8 +6,8 @@
  *
  * Locks: everything here runs under shim_member.lock, in threads of the program and in the
  * helper. It allocates no memory, except shim_comp_attach(), which ibv_create_qp() calls
- * under shim_size_lock. shim_comp_poll(), shim_comp_join() and shim_comp_attach() take
- * shim_member.lock themselves. A CQ that is not active is polled and armed without the lock.
+ * under shim_size_lock. shim_comp_join() and shim_comp_attach() take shim_member.lock
+ * themselves.
  */
 #include <errno.h>
 
@@ -15,12 +15,9 @@
 #include "core/chunk.h"
 #include "ctx.h"
 #include "guard.h"
-#include "helper.h"
 #include "member.h"
 #include "poller.h"
-#include "post.h"
 #include "qp.h"
-#include "reap.h"
 #include "slot.h"
 #include "soft.h"
 
@@ -88,87 +85,6 @@ void shim_comp_join(struct shim_qp *f)
 	shim_unlock(&m->lock);
 	if (!was_active)
 		shim_pollers_wait();
-}
-
-/* Translate @num completions in place. Returns the number that the program shall see. */
-static int shim_translate_all(int num, struct ibv_wc *wc)
-{
-	struct shim_soft e;
-	int kept = 0;
-	int i;
-
-	for (i = 0; i < num; i++) {
-		e.wc = wc[i];
-		if (!shim_comp_translate(&e))
-			continue;
-		shim_soft_seen(&e);
-		wc[kept++] = e.wc;
-	}
-	return kept;
-}
-
-static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc)
-{
-	struct shim_soft e;
-	int n = 0;
-	int got;
-
-	while (n < num && c->soft_head != c->soft_tail) {
-		shim_soft_pop(c, &e);
-		wc[n++] = e.wc;
-	}
-	while (n < num) {
-		int want = num - n;
-
-		got = c->ctx->ops.poll_cq(c->cq, want, wc + n);
-		if (got < 0)
-			return n ? n : got;
-		n += shim_translate_all(got, wc + n);
-		if (got < want) {
-			shim_comp_bury(c);
-			break;
-		}
-	}
-	return n;
-}
-
-/* The program has polled, and was shown something; unlocks. */
-static void end_poll(struct shim_cq *c, bool shown)
-{
-	struct shim_member *m = c->ctx->m;
-
-	if (shown)
-		shim_cq_shown(c);
-	shim_cq_seen(c);
-	if (shim_member_news(m))
-		shim_queue_drive(m);
-	shim_cq_update(c);
-	shim_unlock_and_drive(m);
-}
-
-/**
- * shim_comp_poll - what the program's poll_cq does with an active CQ
- * @c: the CQ
- * @num: completions wanted
- * @wc: room for them
- *
- * Return: how many; fewer than @num means that the CQ is empty.
- */
-int shim_comp_poll(struct shim_cq *c, int num, struct ibv_wc *wc)
-{
-	int n;
-
-	/* A session that began without a flow has the provider's lock. */
-	if (c->ex)
-		shim_lock(&c->session);
-	shim_lock(&c->ctx->m->lock);
-	n = poll_governed(c, num, wc);
-	end_poll(c, n > 0);
-	if (c->ex)
-		shim_unlock(&c->session);
-	if (shim_member_stale(c->ctx->m))
-		shim_qps_refresh(c->ctx->m);
-	return n;
 }
 
 /**

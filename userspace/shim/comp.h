@@ -16,7 +16,6 @@ struct shim_qp;
 
 bool shim_comp_translate(struct shim_soft *e);
 void shim_comp_join(struct shim_qp *f);
-int shim_comp_poll(struct shim_cq *c, int num, struct ibv_wc *wc);
 int shim_comp_attach(struct shim_qp *f);
 void shim_comp_detach(struct shim_qp *f);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * CQs: what the program creates, polls, resizes and destroys.
+ * CQs: what the program creates, resizes and destroys.
  *
  * Owns what is in the map of CQs, and the entries that a CQ has on top of those that the
  * program asked for. Completions that the program does not see take these entries. The
@@ -11,19 +11,17 @@
  * program. The provider may wait for a session then, so shim_size_lock is released. A new
  * flow has its CQ resized under shim_size_lock, but only if no session is open.
  *
- * Everything here runs in threads of the program. A CQ that is not active is polled
- * without a lock, see poller.c.
+ * Everything here runs in threads of the program.
  */
 #include <stdlib.h>
 
-#include "comp.h"
 #include "cq.h"
 #include "cqex.h"
 #include "ctx.h"
 #include "guard.h"
-#include "poller.h"
 #include "reap.h"
 #include "shim.h"
+#include "slot.h"
 #include "soft.h"
 
 /* What is known of the sizes of CQs; who holds it waits for no session. */
@@ -35,32 +33,6 @@ enum {
 	/* And that it is made larger by at most. */
 	CQ_EXTRA_MAX = 8 * SHIM_SLOTS,
 };
-
-/**
- * shim_poll_cq - the program's poll_cq
- * @cq: the CQ
- * @num: completions wanted
- * @wc: room for them
- *
- * Return: how many there are, or a negative error.
- */
-int shim_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
-{
-	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
-	int n;
-
-	if (!c)
-		return shim_find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
-	if (shim_cq_is_active(c) || c->ex || !shim_poll_begin())
-		return shim_comp_poll(c, num, wc);
-	if (shim_cq_is_active(c)) {
-		shim_poll_end();
-		return shim_comp_poll(c, num, wc);
-	}
-	n = c->ctx->ops.poll_cq(cq, num, wc);
-	shim_poll_end();
-	return n;
-}
 
 static struct shim_cq *new_cq(struct shim_ctx *ctx, int asked)
 {

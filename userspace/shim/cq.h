@@ -118,7 +118,6 @@ struct shim_cq {
 
 extern pthread_mutex_t shim_size_lock;
 
-int shim_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 void shim_free_cq(struct shim_cq *c);
 int shim_add_capped(int asked, int more, int max);
 struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "cq.h"
+#include "cqpoll.h"
 #include "ctx.h"
 #include "event.h"
 #include "fork.h"

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The program's ibv_poll_cq().
+ *
+ * Owns what a poll of an active CQ does: it takes completions from the soft ring first and
+ * translates what the provider has. Then it posts what may be posted, and has the kernel
+ * asked for classes that may have changed.
+ *
+ * Locks: an active CQ is polled under shim_member.lock, and an extended one under
+ * shim_cq.session, too. A CQ that is not active is polled without a lock, see poller.c.
+ *
+ * Everything here runs in threads of the program.
+ */
+#include "comp.h"
+#include "cq.h"
+#include "cqpoll.h"
+#include "ctx.h"
+#include "guard.h"
+#include "helper.h"
+#include "member.h"
+#include "poller.h"
+#include "post.h"
+#include "slot.h"
+#include "soft.h"
+
+/* Translate @num completions in place. Returns the number that the program shall see. */
+static int shim_translate_all(int num, struct ibv_wc *wc)
+{
+	struct shim_soft e;
+	int kept = 0;
+	int i;
+
+	for (i = 0; i < num; i++) {
+		e.wc = wc[i];
+		if (!shim_comp_translate(&e))
+			continue;
+		shim_soft_seen(&e);
+		wc[kept++] = e.wc;
+	}
+	return kept;
+}
+
+static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc)
+{
+	struct shim_soft e;
+	int n = 0;
+	int got;
+
+	while (n < num && c->soft_head != c->soft_tail) {
+		shim_soft_pop(c, &e);
+		wc[n++] = e.wc;
+	}
+	while (n < num) {
+		int want = num - n;
+
+		got = c->ctx->ops.poll_cq(c->cq, want, wc + n);
+		if (got < 0)
+			return n ? n : got;
+		n += shim_translate_all(got, wc + n);
+		if (got < want) {
+			shim_comp_bury(c);
+			break;
+		}
+	}
+	return n;
+}
+
+/* The program has polled, and was shown something; unlocks. */
+static void end_poll(struct shim_cq *c, bool shown)
+{
+	struct shim_member *m = c->ctx->m;
+
+	if (shown)
+		shim_cq_shown(c);
+	shim_cq_seen(c);
+	if (shim_member_news(m))
+		shim_queue_drive(m);
+	shim_cq_update(c);
+	shim_unlock_and_drive(m);
+}
+
+/* All but the short way of shim_poll_cq(). Fewer than @num means that the CQ is empty. */
+static int poll_locked(struct shim_cq *c, int num, struct ibv_wc *wc)
+{
+	int n;
+
+	/* A session that began without a flow has the provider's lock. */
+	if (c->ex)
+		shim_lock(&c->session);
+	shim_lock(&c->ctx->m->lock);
+	n = poll_governed(c, num, wc);
+	end_poll(c, n > 0);
+	if (c->ex)
+		shim_unlock(&c->session);
+	if (shim_member_stale(c->ctx->m))
+		shim_qps_refresh(c->ctx->m);
+	return n;
+}
+
+/**
+ * shim_poll_cq - the program's poll_cq
+ * @cq: the CQ
+ * @num: completions wanted
+ * @wc: room for them
+ *
+ * Return: how many there are, or a negative error.
+ */
+int shim_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
+	int n;
+
+	if (!c)
+		return shim_find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
+	if (shim_cq_is_active(c) || c->ex || !shim_poll_begin())
+		return poll_locked(c, num, wc);
+	if (shim_cq_is_active(c)) {
+		shim_poll_end();
+		return poll_locked(c, num, wc);
+	}
+	n = c->ctx->ops.poll_cq(cq, num, wc);
+	shim_poll_end();
+	return n;
+}
