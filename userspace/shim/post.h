@@ -62,7 +62,6 @@ void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
 void shim_count_posted(struct shim_qp *f, uint64_t pos);
 void shim_queue_drive(struct shim_member *m);
 void shim_urge_flow(struct shim_qp *f);
-void shim_queue_drain(struct shim_qp *f, bool goes);
 int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole);
 
 #endif /* SHIM_POST_H */

@@ -25,6 +25,7 @@
 #include "comp.h"
 #include "cq.h"
 #include "ctx.h"
+#include "drain.h"
 #include "guard.h"
 #include "helper.h"
 #include "member.h"
