@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Does no source of kmod/ reach upward?
+Does no source of kmod/ or userspace/shim/ reach upward?
 
-Documentation/design/floors.rst lists the floors, the highest first. A source may use what
-another source on its own floor or below defines. Sources of one floor may not use each other
+Documentation/design/floors.rst lists the floors of each, the highest first. A source may use
+what another source on its own floor or below defines. Sources of one floor may not use each other
 in a circle.
 
 The arrows are read from the text, without comments and strings:
 - a source owns the functions and variables that it defines at column 0 without "static";
 - a source that names what another one owns has an arrow to it, whether it calls a function
-  or takes its address;
+  or takes its address, but the tag of a structure is not its variable;
 - a header that names a function other than to declare it, in an inline function, has an arrow
   for every source that includes it;
 - a header that includes another one has an arrow to it. Headers have structures, and are on
@@ -28,20 +28,23 @@ import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-KMOD = TOP / 'kmod'
 FLOORS = TOP / 'Documentation' / 'design' / 'floors.rst'
+# In the order of their literal blocks
+TREES = ('kmod', 'userspace/shim')
 GENERATED = 'nl_gen'
 ALLOWED = {'riso_nl_family'}
 
 
 def read_floors():
-    """The floors, from the literal block: name -> number, 1 for the highest."""
-    level = {}
+    """The floors, from each literal block: name -> number, 1 for the highest."""
+    levels = []
     for line in FLOORS.read_text().splitlines():
         found = re.fullmatch(r'    +(\d+)  +(\S.*)', line)
         if found:
-            level |= {name: int(found[1]) for name in found[2].split()}
-    return level
+            if found[1] == '1':
+                levels.append({})
+            levels[-1] |= {name: int(found[1]) for name in found[2].split()}
+    return levels
 
 
 def strip(text):
@@ -70,20 +73,21 @@ def find_circle(arrows):
         left -= free
 
 
-def main():
-    level = read_floors()
-    raw = {path: path.read_text() for path in sorted(KMOD.rglob('*.[ch]'))}
-    name_of = {path: str(path.relative_to(KMOD).with_suffix('')) for path in raw}
+def check(tree, level):
+    """Check the sources of a directory. Returns 0, or 1 after it has told what is wrong."""
+    top = TOP / tree
+    raw = {path: path.read_text() for path in sorted(top.rglob('*.[ch]'))}
+    name_of = {path: str(path.relative_to(top).with_suffix('')) for path in raw}
     sources = {name_of[path]: strip(text) for path, text in raw.items() if path.suffix == '.c'}
     headers = {path: strip(text) for path, text in raw.items() if path.suffix == '.h'}
     status = 0
 
     def wrong(what):
         nonlocal status
-        print('floors: ' + what, file=sys.stderr)
+        print(f'floors: {tree}: {what}', file=sys.stderr)
         status = 1
 
-    del sources[GENERATED]
+    sources.pop(GENERATED, None)
     for name in sorted(set(sources) - set(level)):
         wrong(f'{name}.c is on no floor of {FLOORS.relative_to(TOP)}')
     for name in sorted(set(level) - set(sources)):
@@ -98,6 +102,7 @@ def main():
                 for path, text in raw.items()}
 
     def uses(text):
+        text = re.sub(r'\b(?:struct|enum) +\w+', ' ', text)
         return {name for name in re.findall(r'\b\w+\b', text) if name in owner}
 
     # A header declares with a line that ends in ");" at column 0 on its first line.
@@ -131,9 +136,18 @@ def main():
     if circle:
         wrong('headers in a circle: ' + ', '.join(sorted(path.name for path in circle)))
     if not status:
-        print(f'ok floors: {len(sources)} sources on {max(level.values())} floors, '
+        print(f'ok floors: {tree}: {len(sources)} sources on {max(level.values())} floors, '
               f'{len(arrows)} arrows, none upward')
     return status
+
+
+def main():
+    levels = read_floors()
+    if len(levels) != len(TREES):
+        print(f'floors: {FLOORS.relative_to(TOP)} has {len(levels)} blocks, not {len(TREES)}',
+              file=sys.stderr)
+        return 1
+    return max([check(tree, level) for tree, level in zip(TREES, levels)])
 
 
 sys.exit(main())
