@@ -29,7 +29,7 @@ void riso_classify_flow(struct riso_flow *f)
 	struct riso_rule_spec rule;
 	enum riso_flow_mode mode;
 	enum riso_class was;
-	bool could;
+	bool could, latency;
 
 	lockdep_assert_held(&rd->mutex);
 	if (rd->buried)
@@ -70,9 +70,9 @@ void riso_classify_flow(struct riso_flow *f)
 	riso_cq_use(f, mode == RISO_FLOW_MANAGED);
 	if (mode == RISO_FLOW_DRAIN)
 		riso_work_settle(rd);
-	riso_manage_count_latency(f, f->class == RISO_CLASS_LATENCY &&
-				     f->unfit != RISO_REASON_SPECIAL_QP &&
-				     f->state == IB_QPS_RTS && !riso_reason_is_reference(f));
+	latency = f->class == RISO_CLASS_LATENCY && f->unfit != RISO_REASON_SPECIAL_QP &&
+		  f->state == IB_QPS_RTS && !riso_reason_is_reference(f);
+	riso_manage_count_latency(f, latency);
 	riso_manage_tally(f, false);
 	/* Pairs with the acquire in is_shown(). */
 	smp_store_release(&f->shown, true);

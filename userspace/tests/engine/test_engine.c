@@ -52,8 +52,9 @@ static void multiplies_and_divides(void **state)
 	(void)state;
 	for (i = 0; i < NUMBERS; i++) {
 		uint64_t a = any_size(), b = any_size(), c = any_size() | 1;
-		unsigned __int128 wanted = (unsigned __int128)a * b / c;
+		unsigned __int128 wanted;
 
+		wanted = (unsigned __int128)a * b / c;
 		if (wanted > UINT64_MAX)
 			wanted = UINT64_MAX;
 		assert_true(riso_mul_div(a, b, c) == (uint64_t)wanted);
