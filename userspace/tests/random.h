@@ -6,6 +6,9 @@
 #define RISO_TEST_RANDOM_H
 
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 /* Not 0; the test sets it. */
 static uint64_t seed;
@@ -18,8 +21,15 @@ static inline uint64_t random_u64(void)
 	return seed;
 }
 
+/* Begins with the seed that the program was given, or with another one each time. */
+static inline void random_begin(int argc, char **argv)
+{
+	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : time(NULL) * UINT64_C(2654435761) | 1;
+	printf("# seed %#llx\n", (unsigned long long)seed);
+}
+
 /* 0 <= x < num */
-static inline uint32_t random_to(uint32_t num)
+static inline uint64_t random_to(uint64_t num)
 {
 	return random_u64() % num;
 }

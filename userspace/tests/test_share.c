@@ -9,10 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -32,11 +29,6 @@ enum {
 	/* Steps in which nobody comes or goes */
 	PHASE = 400,
 };
-
-static uint64_t below(uint64_t num)
-{
-	return random_u64() % num;
-}
 
 /* --- the heap --- */
 
@@ -100,13 +92,13 @@ static void keeps_order(void **state)
 
 	(void)state;
 	for (step = 0; step < HEAP_STEPS; step++) {
-		i = below(NODES);
+		i = random_to(NODES);
 		if (is_in[i]) {
 			riso_heap_remove(&heap, &nodes[i]);
 			num--;
 		} else {
 			/* Few keys, so that many are equal */
-			nodes[i].key = below(20);
+			nodes[i].key = random_to(20);
 			nodes[i].order = order++;
 			riso_heap_insert(&heap, &nodes[i]);
 			num++;
@@ -141,12 +133,12 @@ static void begin_world(bool shared)
 	memset(&line, 0, sizeof(line));
 	memset(tenants, 0, sizeof(tenants));
 	memset(groups, 0, sizeof(groups));
-	line.vnow = below(1000000);
+	line.vnow = random_to(1000000);
 	for (i = 0; i < GROUPS; i++)
 		riso_share_begin_tenant(&line, &tenants[i]);
 	for (i = 0; i < GROUPS; i++) {
-		groups[i].tenant = &tenants[shared ? (int)below(TENANTS) : i];
-		groups[i].weight = shared ? 100 : 1 + below(1000);
+		groups[i].tenant = &tenants[shared ? (int)random_to(TENANTS) : i];
+		groups[i].weight = shared ? 100 : 1 + random_to(1000);
 		riso_share_begin_group(groups[i].tenant, &groups[i].share);
 	}
 }
@@ -203,7 +195,7 @@ static void check_tenants(const struct group *a, const struct group *b)
 
 static void serve(struct group *g)
 {
-	uint64_t ns = 1 + below(CHUNK);
+	uint64_t ns = 1 + random_to(CHUNK);
 	uint64_t before = g->share.node.key;
 
 	assert_true(g->in_line);
@@ -213,7 +205,7 @@ static void serve(struct group *g)
 	riso_share_charge(&line, g->tenant, &g->share, true, ns, g->weight);
 	/* All of it was charged, and what was not used is given back to the last bit. */
 	assert_int_equal(g->share.node.key, before + ns * RISO_WEIGHT_DEFAULT / g->weight);
-	if (below(8) == 0) {
+	if (random_to(8) == 0) {
 		riso_share_refund(&line, g->tenant, &g->share, true, ns, g->weight);
 		assert_int_equal(g->share.node.key, before);
 		return;
@@ -243,8 +235,8 @@ static void one_phase(int steps)
 	struct group *g = NULL;
 	int step, i, j;
 
-	for (i = below(GROUPS); i; i--)
-		come_or_go(&groups[below(GROUPS)]);
+	for (i = random_to(GROUPS); i; i--)
+		come_or_go(&groups[random_to(GROUPS)]);
 	for (i = 0; i < GROUPS; i++)
 		groups[i].served = false;
 	for (step = 0; step < steps; step++) {
@@ -271,7 +263,7 @@ static void shares_fairly(void **state)
 	(void)state;
 	for (step = 0; step < SHARE_STEPS; step += PHASE) {
 		if (step % (PHASE * 64) == 0)
-			begin_world(below(2));
+			begin_world(random_to(2));
 		one_phase(PHASE);
 	}
 }
@@ -305,7 +297,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(shares_fairly),
 	};
 
-	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : time(NULL) * UINT64_C(2654435761) | 1;
-	printf("# seed %#llx\n", (unsigned long long)seed);
+	random_begin(argc, argv);
 	return cmocka_run_group_tests_name("share", tests, NULL, NULL);
 }

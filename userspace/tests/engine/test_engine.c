@@ -9,10 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -32,15 +29,10 @@ enum {
 	BURST = 40,
 };
 
-static uint64_t below(uint64_t num)
-{
-	return random_u64() % num;
-}
-
 /* A number of any size: small ones are as likely as large ones. */
 static uint64_t any_size(void)
 {
-	return random_u64() >> below(64);
+	return random_u64() >> random_to(64);
 }
 
 /* --- arithmetic --- */
@@ -109,16 +101,16 @@ static void begin_world(void)
 	unsigned int i;
 
 	memset(&w, 0, sizeof(w));
-	w.now = 1 + below(1ULL << 40);
+	w.now = 1 + random_to(1ULL << 40);
 	w.begin_ns = w.now;
-	adapter_init(&w.adapter, rate, below(3) ? 0 : below(2000000), w.now);
-	w.chunk = 1024 + below(65536);
-	w.num_groups = 1 + below(GROUPS);
+	adapter_init(&w.adapter, rate, random_to(3) ? 0 : random_to(2000000), w.now);
+	w.chunk = 1024 + random_to(65536);
+	w.num_groups = 1 + random_to(GROUPS);
 	w.limits = (struct riso_pacer_limits) {
-		.clocked = below(4),
-		.tick_ns = below(2) ? 0 : 50000,
-		.pace = rate / 2 + below(rate / 2) + 1,
-		.window = (2 + below(6)) * w.chunk,
+		.clocked = random_to(4),
+		.tick_ns = random_to(2) ? 0 : 50000,
+		.pace = rate / 2 + random_to(rate / 2) + 1,
+		.window = (2 + random_to(6)) * w.chunk,
 	};
 	w.limits.speed = rate;
 	w.timer_ns = RISO_NEVER;
@@ -128,8 +120,8 @@ static void begin_world(void)
 	for (i = 0; i < w.num_groups; i++) {
 		struct group *g = &w.groups[i];
 
-		g->weight = 1 + below(400);
-		g->always = below(2);
+		g->weight = 1 + random_to(400);
+		g->always = random_to(2);
 		riso_share_begin_tenant(&w.line, &g->tenant);
 		riso_share_begin_group(&g->tenant, &g->share);
 	}
@@ -150,7 +142,7 @@ static void bring_chunks(struct group *g)
 		riso_share_enter(&w.line, &g->tenant, &g->share, cost(2 * w.chunk));
 		g->waits_since = w.posted_ns;
 	}
-	g->chunks += g->always ? WORLD_STEPS : 1 + below(2 * BURST);
+	g->chunks += g->always ? WORLD_STEPS : 1 + random_to(2 * BURST);
 }
 
 static void complete_oldest(void)
@@ -297,7 +289,7 @@ static void run(void)
 
 		/* A window of 7 chunks and a tick of 100 us at the pace */
 		assert_true(asked++ < 10 + riso_bytes_in(200000, w.limits.pace) / w.chunk);
-		if (!below(16))
+		if (!random_to(16))
 			post_in_vain(g);
 		say = riso_pacer_ask(&w.pacer, &w.limits, w.chunk, &oldest, w.now);
 		if (say.verdict != RISO_PACER_GO) {
@@ -365,13 +357,13 @@ static void step(void)
 	unsigned int i;
 
 	for (i = 0; i < w.num_groups; i++)
-		if (!w.groups[i].chunks && (w.groups[i].always || !below(BURST)))
+		if (!w.groups[i].chunks && (w.groups[i].always || !random_to(BURST)))
 			bring_chunks(&w.groups[i]);
 	/* A timer may be late, completions too. */
 	if (next != RISO_NEVER)
-		w.now = riso_max(w.now, next) + (below(4) ? 0 : below(2000));
+		w.now = riso_max(w.now, next) + (random_to(4) ? 0 : random_to(2000));
 	else
-		w.now += below(100000);
+		w.now += random_to(100000);
 	poll_adapter();
 	run();
 }
@@ -510,7 +502,7 @@ static void limits_debt(void **state)
 	(void)state;
 	p.debt_ns = now;
 	for (i = 0; i < 100000; i++) {
-		now += below(100000);
+		now += random_to(100000);
 		moved += riso_pacer_take_debt(&p, 20000000, any_size(), now);
 		assert_true(moved <= (now - RISO_SECOND) / 16);
 	}
@@ -530,7 +522,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(keeps_promises),
 	};
 
-	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : time(NULL) * UINT64_C(2654435761) | 1;
-	printf("# seed %#llx\n", (unsigned long long)seed);
+	random_begin(argc, argv);
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }
