@@ -19,11 +19,10 @@
 #include "comp.h"
 #include "cq.h"
 #include "cqex.h"
+#include "cqpoll.h"
 #include "ctx.h"
 #include "guard.h"
-#include "helper.h"
 #include "member.h"
-#include "post.h"
 #include "reap.h"
 #include "slot.h"
 #include "soft.h"
@@ -36,11 +35,10 @@ static struct shim_cq *find(struct ibv_cq_ex *cq)
 /* Show the next completion; the session is locked. */
 static int show_next(struct shim_cq *c)
 {
-	struct shim_member *m = c->ctx->m;
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)c->cq;
 	int err = 0;
 
-	shim_lock(&m->lock);
+	shim_lock(&c->ctx->m->lock);
 	if (c->soft_head == c->soft_tail)
 		err = shim_cqex_fill(c, SHIM_POLL);
 	if (c->soft_head != c->soft_tail) {
@@ -52,13 +50,8 @@ static int show_next(struct shim_cq *c)
 	if (!err) {
 		cq->wr_id = c->cur.wc.wr_id;
 		cq->status = c->cur.wc.status;
-		shim_cq_shown(c);
 	}
-	shim_cq_seen(c);
-	if (shim_member_news(m))
-		shim_queue_drive(m);
-	shim_cq_update(c);
-	shim_unlock_and_drive(m);
+	shim_end_poll(c, !err);
 	return err;
 }
 

@@ -65,8 +65,12 @@ static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc)
 	return n;
 }
 
-/* The program has polled, and was shown something; unlocks. */
-static void end_poll(struct shim_cq *c, bool shown)
+/**
+ * shim_end_poll - the program has polled: post what may be posted now
+ * @c: the CQ; its member is locked, and unlocked by this
+ * @shown: the program was shown a completion
+ */
+void shim_end_poll(struct shim_cq *c, bool shown)
 {
 	struct shim_member *m = c->ctx->m;
 
@@ -89,7 +93,7 @@ static int poll_locked(struct shim_cq *c, int num, struct ibv_wc *wc)
 		shim_lock(&c->session);
 	shim_lock(&c->ctx->m->lock);
 	n = poll_governed(c, num, wc);
-	end_poll(c, n > 0);
+	shim_end_poll(c, n > 0);
 	if (c->ex)
 		shim_unlock(&c->session);
 	if (shim_member_stale(c->ctx->m))
