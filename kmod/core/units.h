@@ -21,8 +21,8 @@ static inline __u64 riso_max(__u64 a, __u64 b)
 }
 
 /*
- * The next 32 bits of a quotient, by a guess from the upper half of the divisor. That begins
- * with a bit that is set, so the guess is at most 2 too large. @rest is smaller than @c.
+ * The next 32 bits of a quotient. They are guessed from the upper half of @c. The highest bit
+ * of @c is set, so the guess is at most 2 too large. @rest is smaller than @c.
  */
 static inline __u64 riso_divide_digit(__u64 *rest, __u64 digit, __u64 c)
 {
@@ -45,8 +45,8 @@ static inline __u64 riso_divide_digit(__u64 *rest, __u64 digit, __u64 c)
  * @b: the other factor
  * @c: the divisor, not 0
  *
- * Products of 64 bits take one division. Longer ones take two, as the kernel has no library
- * that divides 128 bits.
+ * Products of 64 bits take one division, longer ones take two. The kernel does not link the
+ * compiler's function that divides 128 bits.
  *
  * Return: @a * @b / @c, rounded down; the largest number if it is larger.
  */
@@ -54,20 +54,19 @@ static inline __u64 riso_mul_div(__u64 a, __u64 b, __u64 c)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
 	__u64 rest = (__u64)(product >> 64);
-	__u64 low = (__u64)product;
-	__u64 quotient;
+	__u64 upper;
 	int shift;
 
 	if (!rest)
-		return low / c;
+		return (__u64)product / c;
 	if (rest >= c)
 		return ~0ULL;
 	shift = __builtin_clzll(c);
+	c <<= shift;
 	product <<= shift;
 	rest = (__u64)(product >> 64);
-	low = (__u64)product;
-	quotient = riso_divide_digit(&rest, low >> 32, c << shift) << 32;
-	return quotient | riso_divide_digit(&rest, low & 0xffffffff, c << shift);
+	upper = riso_divide_digit(&rest, (__u64)product >> 32, c);
+	return upper << 32 | riso_divide_digit(&rest, (__u64)product & 0xffffffff, c);
 }
 
 /**
