@@ -361,7 +361,7 @@ during()
 	pid=$!
 	let_flow 1 && "$@"
 	status=$?
-	ulp_run stop
+	ulp_stop
 	wait $pid || { ulp_report; return 1; }
 	return $status
 }
@@ -504,7 +504,7 @@ no_rule()
 }
 
 ulp_setup
-trap 'ulp_run stop; kill $(jobs -p) 2>/dev/null; teardown_all; rm -rf "$dir"' EXIT
+trap 'ulp_stop; kill $(jobs -p) 2>/dev/null; teardown_all; rm -rf "$dir"' EXIT
 load_module || skip_all "the module does not load"
 class=bandwidth
 ktap_print_header

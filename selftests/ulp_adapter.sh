@@ -28,7 +28,7 @@ is_full()
 	layer refuse 0
 	refused=$(($(seen refused) - refused))
 	let_flow 1 || status=1
-	ulp_run stop
+	ulp_stop
 	wait $pid || { ulp_report; return 1; }
 	ktap_print_msg "refused $refused times in $2 s"
 	[ "$refused" -gt 3 ] && [ "$refused" -lt $((200 * $2)) ] && return $status

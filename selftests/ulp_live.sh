@@ -17,7 +17,7 @@ during()
 	pid=$!
 	let_flow 2 && "$@" && let_flow 2
 	status=$?
-	ulp_run stop
+	ulp_stop
 	wait $pid || { ulp_report; return 1; }
 	return $status
 }
