@@ -287,8 +287,9 @@ static void run(void)
 		struct riso_pacer_piece oldest = oldest_piece();
 		uint64_t chunks = 1;
 
-		/* A window of 7 chunks and a tick of 100 us at the pace */
-		assert_true(asked++ < 10 + riso_bytes_in(200000, w.limits.pace) / w.chunk);
+		/* A window of 7 chunks, a tick of 100 us at the pace, and what fills the path */
+		assert_true(asked++ < 10 + (riso_bytes_in(200000, w.limits.pace) + w.on_path) /
+				       w.chunk);
 		if (!random_to(16))
 			post_in_vain(g);
 		say = riso_pacer_ask(&w.pacer, &w.limits, w.chunk, &oldest, w.now);
