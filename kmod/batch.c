@@ -39,35 +39,14 @@ static_assert(offsetof(struct riso_sge, length) ==
 	      offsetof(struct ib_sge, length));
 static_assert(offsetof(struct riso_sge, lkey) == offsetof(struct ib_sge, lkey));
 
-static u32 piece_len(const struct riso_rec *rec, u64 done, u32 chunk)
+/* What is left of a record that is cut up to @done */
+static struct riso_next next_of(const struct riso_rec *rec, u64 done)
 {
-	u32 left = rec->len - done;
-
-	if (rec->send_flags & IB_SEND_INLINE)
-		return left;
-	if (riso_wr_is_cut(rec->wr.opcode))
-		return riso_chunk_next(left, chunk);
-	return left;
-}
-
-static u32 piece_wire(const struct riso_flow *f, u32 len)
-{
-	return riso_piece_wire(len, f->mtu);
-}
-
-/**
- * riso_batch_next - wire bytes of what goes out next
- * @f: a flow with something held
- * @chunk: size that it would be cut to, 0 is off
- *
- * Return: bytes.
- */
-u32 riso_batch_next(const struct riso_flow *f, u32 chunk)
-{
-	const struct riso_ring *q = &f->q;
-
-	lockdep_assert_held(&f->rd->lock);
-	return piece_wire(f, piece_len(riso_ring_at(q, q->head), q->cur.done, chunk));
+	return (struct riso_next) {
+		.dir = riso_rec_dir(rec),
+		.left = rec->len - done,
+		.cut = riso_wr_is_cut(rec->wr.opcode) && !(rec->send_flags & IB_SEND_INLINE),
+	};
 }
 
 /**
@@ -108,17 +87,19 @@ static bool fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done
 }
 
 /**
- * riso_batch_ready - could this flow post now, as far as the flow itself goes?
+ * riso_batch_next - could this flow post now, as far as the flow itself goes?
  * @f: a managed flow
  * @now: time, ns
+ * @next: what it would post, filled in if so
  *
  * Drops what is dead at the head first.
  *
  * Return: true if riso_batch_cut() would give something.
  */
-bool riso_batch_ready(struct riso_flow *f, u64 now)
+bool riso_batch_next(struct riso_flow *f, u64 now, struct riso_next *next)
 {
 	struct riso_ring *q = &f->q;
+	const struct riso_rec *rec;
 
 	lockdep_assert_held(&f->rd->lock);
 	if (f->posting || f->paused || f->refused)
@@ -129,7 +110,9 @@ bool riso_batch_ready(struct riso_flow *f, u64 now)
 		return false;
 	if (!f->flush && (f->state < IB_QPS_RTS || f->state == IB_QPS_SQD))
 		return false;
-	return fits(f, riso_ring_at(q, q->head), q->cur.done);
+	rec = riso_ring_at(q, q->head);
+	*next = next_of(rec, q->cur.done);
+	return fits(f, rec, q->cur.done);
 }
 
 static void save_mark(struct riso_flow *f, struct riso_mark *m, u64 head,
@@ -213,7 +196,7 @@ static struct ib_send_wr *make_chunk(struct riso_flow *f, u32 n,
 
 /**
  * riso_batch_cut - make the next batch for the provider
- * @f: a flow for which riso_batch_ready() holds
+ * @f: a flow for which riso_batch_next() is true
  * @qt: what it may post
  * @now: time, ns
  * @wire: wire bytes of the batch
@@ -236,7 +219,7 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 	struct riso_ring *q = &f->q;
 	struct riso_slots *s = f->slots;
 	struct riso_cursor cur = q->cur;
-	enum riso_dir dir = riso_ring_dir(f);
+	enum riso_dir dir = riso_rec_dir(riso_ring_at(q, q->head));
 	struct ib_send_wr *first = NULL;
 	struct piece p = {};
 	u64 end = min(q->tail, qt->end);
@@ -247,14 +230,13 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 	*wire = 0;
 	for (b->num = 0; b->num < RISO_BATCH && head < end; b->num++) {
 		struct riso_rec *rec = riso_ring_at(q, head);
+		struct riso_next next = next_of(rec, cur.done);
+		u32 len = riso_piece_len(&next, qt->chunk);
+		u32 cost = riso_piece_wire(len, f->mtu);
 		struct ib_send_wr *wr;
 		bool whole;
-		u32 cost;
-		u32 len;
 
-		len = piece_len(rec, cur.done, qt->chunk);
-		cost = piece_wire(f, len);
-		if (rec->dead || riso_rec_dir(rec) != dir || !fits(f, rec, cur.done) ||
+		if (rec->dead || next.dir != dir || !fits(f, rec, cur.done) ||
 		    (b->num && (u64)*wire + cost > min_t(u64, qt->bytes, U32_MAX)))
 			break;
 		save_mark(f, &b->mark[b->num], head, seq, &cur);

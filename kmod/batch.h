@@ -47,6 +47,18 @@ struct riso_batch {
 };
 
 /**
+ * struct riso_next - what a flow posts next
+ * @dir: direction whose budget it takes
+ * @left: bytes of the message that are left
+ * @cut: they may go in pieces
+ */
+struct riso_next {
+	enum riso_dir dir;
+	u32 left;
+	bool cut;
+};
+
+/**
  * struct riso_quantum - what the scheduler lets a flow post
  * @chunk: size to cut to, 0 is off
  * @bytes: wire bytes that may go out; one work request may exceed it
@@ -82,8 +94,19 @@ struct riso_untaken {
 	u32 ops;
 };
 
-bool riso_batch_ready(struct riso_flow *f, u64 now);
-u32 riso_batch_next(const struct riso_flow *f, u32 chunk);
+/**
+ * riso_piece_len - how much of a message goes out next
+ * @next: what is left of it
+ * @chunk: size that messages are cut to, 0 is off
+ *
+ * Return: bytes.
+ */
+static inline u32 riso_piece_len(const struct riso_next *next, u32 chunk)
+{
+	return next->cut ? riso_chunk_next(next->left, chunk) : next->left;
+}
+
+bool riso_batch_next(struct riso_flow *f, u64 now, struct riso_next *next);
 u32 riso_batch_fetches(const struct riso_flow *f);
 struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 				  const struct riso_quantum *qt, u64 now,

@@ -67,58 +67,15 @@ static struct riso_dev *dev_of(const struct ib_device *ibdev)
 	return READ_ONCE(*place_of(ibdev->index));
 }
 
-/*
- * May the provider have what a flow posts at once? Under &riso_dev.lock. Pieces take more
- * room in its queue than the ULP knows of.
- */
-static bool may_pass(const struct riso_flow *f)
+/* What has an unknown opcode waits behind what is held, too. */
+static noinline int post_managed(struct riso_flow *f, const struct ib_send_wr *wr)
 {
-	lockdep_assert_held(&f->rd->lock);
-	/* The provider knows best what to say about a QP that cannot send yet. */
-	return f->mode == RISO_FLOW_PASS || f->state < IB_QPS_RTS ||
-	       (f->mode == RISO_FLOW_DRAIN && !riso_ring_len(&f->q) && !f->posting &&
-		!riso_tag_has_pieces(f->slots));
-}
+	int ret = riso_sched_post(f, wr);
 
-/* The work requests of a managed flow: queue them, or say 1 to pass them on. */
-static noinline int post_managed(struct riso_flow *f,
-				 const struct ib_send_wr *wr,
-				 const struct ib_send_wr **bad_wr)
-{
-	struct riso_dev *rd = f->rd;
-	unsigned long flags;
-	bool pass, first;
-	int err = 0;
-	u64 now;
-
-	spin_lock_irqsave(&rd->lock, flags);
-	pass = may_pass(f);
-	if (!pass && f->mode == RISO_FLOW_MANAGED && !riso_ring_knows(wr)) {
-		/* Behind what is held it has to wait all the same. */
-		riso_manage_surrender(f);
-		pass = may_pass(f);
-	}
-	if (pass) {
-		spin_unlock_irqrestore(&rd->lock, flags);
-		return 1;
-	}
-	now = ktime_get_ns();
-	first = !riso_ring_len(&f->q);
-	err = riso_ring_add(f, wr, now);
-	if (!err) {
-		if (f->refused)
-			queue_delayed_work(riso_wq, &f->refuse, 0);
-		else if (first && riso_sched_is_sparse(f, now))
-			f->q.sparse_end = f->q.tail;
-		riso_sched_wake(f);
-	}
-	spin_unlock_irqrestore(&rd->lock, flags);
-	if (err) {
-		*bad_wr = wr;
-		return err;
-	}
-	riso_sched_run(rd);
-	return 0;
+	if (ret != -EOPNOTSUPP)
+		return ret;
+	riso_manage_surrender(f);
+	return riso_sched_post(f, wr);
 }
 
 static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
@@ -126,7 +83,7 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 {
 	struct riso_dev *rd = dev_of(qp->device);
 	struct riso_flow *f;
-	int ret = 1;
+	int ret = RISO_SCHED_PASS;
 
 	/* rxe calls with no work request for user QPs: it is a doorbell. */
 	if (qp->uobject)
@@ -134,18 +91,18 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	rcu_read_lock();
 	f = riso_flow_find(rd, qp, false);
 	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
-		ret = post_managed(f, wr, bad_wr);
+		ret = post_managed(f, wr);
 	} else if (READ_ONCE(rd->observing)) {
 		ret = riso_observe_post(rd, f, qp, wr, bad_wr);
 		rcu_read_unlock();
 		return ret;
 	}
 	rcu_read_unlock();
-	if (ret <= 0)
-		return ret;
+	if (!ret)
+		return 0;
 	/* Some providers refuse without saying where. */
 	*bad_wr = wr;
-	return rd->orig.post_send(qp, wr, bad_wr);
+	return ret == RISO_SCHED_PASS ? rd->orig.post_send(qp, wr, bad_wr) : ret;
 }
 
 /*

@@ -3,7 +3,8 @@
  * What changes when settings, or the number of latency flows, do.
  *
  * Owns what is derived from the settings: the time of a chunk, whether a timer can pace
- * single ones, since when the device is shaped. All of it is under &riso_dev.lock.
+ * single ones, how far a group may be ahead, since when the device is shaped. All of it is
+ * under &riso_dev.lock.
  */
 
 #include <linux/ktime.h>
@@ -38,6 +39,7 @@ bool riso_limits_update(struct riso_dev *rd)
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		struct riso_arb *a = &rd->arb[dir];
 
+		a->share.slice_ns = riso_time_of(riso_token(rd), rd->cfg.max_rate);
 		a->pacer.next = min(a->pacer.next, now + rd->chunk_ns + riso_tick(rd));
 		if (was != rd->was_shaped)
 			riso_estimate_restart(&a->estimate);

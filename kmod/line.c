@@ -25,8 +25,7 @@ static struct riso_share_tenant *tenant_of(struct riso_group_dir *gd, enum riso_
 
 static void insert_group(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
 {
-	riso_share_enter(&rd->arb[dir].share, tenant_of(gd, dir), &gd->share,
-			 riso_time_of(riso_token(rd), rd->cfg.max_rate));
+	riso_share_enter(&rd->arb[dir].share, tenant_of(gd, dir), &gd->share);
 }
 
 static void erase_group(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
@@ -96,20 +95,6 @@ void riso_line_enter_tenant(struct riso_dev *rd, struct riso_group *g, struct ri
 }
 
 /**
- * riso_line_first - find the group whose turn it is
- * @a: one direction of a device
- *
- * Context: under &riso_dev.lock.
- * Return: its place, NULL if nobody is in line.
- */
-struct riso_group_dir *riso_line_first(const struct riso_arb *a)
-{
-	struct riso_share_group *first = riso_share_first(&a->share);
-
-	return first ? container_of(first, struct riso_group_dir, share) : NULL;
-}
-
-/**
  * riso_line_note_active - note that a group posts
  * @a: one direction of a device
  * @g: the group
@@ -129,52 +114,33 @@ void riso_line_note_active(struct riso_arb *a, struct riso_group *g, u64 now)
 }
 
 /**
- * riso_line_move_clock - let a shaped device be busy for longer
- * @rd: the device
- * @dir: direction
- * @ns: time that a post takes at the pace
- * @now: time, ns
- *
- * Context: under &riso_dev.lock.
- */
-void riso_line_move_clock(struct riso_dev *rd, enum riso_dir dir, u64 ns, u64 now)
-{
-	struct riso_arb *a = &rd->arb[dir];
-
-	if (riso_is_shaped(rd))
-		riso_pacer_advance(&a->pacer, riso_tick(rd), ns, now);
-}
-
-/**
- * riso_line_charge - charge a group for a post
+ * riso_line_charge - charge a group for a post, and move the clock of a shaped device
  * @rd: the device
  * @dir: direction
  * @g: the group
- * @wire: wire bytes
- * @ops: messages
- * @debt: it was not the turn of the group
+ * @bill: what for
  * @now: time, ns
- *
- * Debt is nobody's turn, except where nobody is in line.
  *
  * Context: under &riso_dev.lock.
  */
-void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group *g, u64 wire,
-		      u32 ops, bool debt, u64 now)
+void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group *g,
+		      const struct riso_bill *bill, u64 now)
 {
-	u64 cost = riso_cost_of(rd, wire, ops, rd->cfg.max_rate);
-	struct riso_share_tenant *t = &g->tenant->dir[dir];
+	u64 cost = riso_cost_of(rd, bill->wire, bill->ops, rd->cfg.max_rate);
 	struct riso_group_dir *gd = &g->dir[dir];
 	struct riso_arb *a = &rd->arb[dir];
+	/* Debt is nobody's turn, but hurts nobody where there is none in line. */
+	bool turn = !bill->debt || !riso_line_first(a);
 
+	lockdep_assert_held(&rd->lock);
+	if (riso_is_shaped(rd))
+		riso_pacer_advance(&a->pacer, riso_tick(rd), bill->busy_ns, now);
 	if (!a->pacer.load)
 		a->estimate.slack = true;
-	/* Debt is nobody's turn, but hurts nobody where there is none in line. */
-	if (!debt || !riso_line_first(a))
-		riso_share_serve(&a->share, t, &gd->share);
-	riso_share_charge(&a->share, t, &gd->share, riso_line_holds(gd), cost, g->weight);
+	riso_share_charge(&a->share, tenant_of(gd, dir), &gd->share, turn, cost, g->weight);
 	g->used_ns += cost;
-	riso_pressure_take(&a->hold, &g->pressure, g->id, cost);
+	if (a->hold.waits)
+		riso_pressure_take(&a->hold, &g->pressure, g->id, cost);
 	riso_line_note_active(a, g, now);
 }
 
@@ -200,8 +166,7 @@ void riso_line_refund(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 		riso_pacer_refund(&a->pacer,
 				  riso_cost_of(rd, wire, ops, riso_pace(rd, dir)));
 	g->used_ns -= min(g->used_ns, cost);
-	riso_share_refund(&a->share, tenant_of(gd, dir), &gd->share, riso_line_holds(gd), cost,
-			  g->weight);
+	riso_share_refund(&a->share, tenant_of(gd, dir), &gd->share, cost, g->weight);
 }
 
 /**

@@ -246,16 +246,22 @@ void riso_manage_set_shim(struct riso_flow *f, bool shim)
  * riso_manage_surrender - a flow posts what is not known here
  * @f: the flow; what it holds, and posts until that is gone, still goes in order
  *
- * Context: under &riso_dev.lock.
+ * Context: any, under RCU and no lock of ours.
  */
 void riso_manage_surrender(struct riso_flow *f)
 {
-	lockdep_assert_held(&f->rd->lock);
-	f->unfit = RISO_REASON_UNKNOWN_OPCODE;
-	f->cq->uses -= f->cq_uses;
-	f->cq_uses = 0;
-	riso_manage_set_mode(f, RISO_FLOW_DRAIN);
-	riso_news_owe(f);
+	unsigned long flags;
+
+	spin_lock_irqsave(&f->rd->lock, flags);
+	/* Another CPU may have done it, or the device be disabled. */
+	if (f->mode == RISO_FLOW_MANAGED) {
+		f->unfit = RISO_REASON_UNKNOWN_OPCODE;
+		f->cq->uses -= f->cq_uses;
+		f->cq_uses = 0;
+		riso_manage_set_mode(f, RISO_FLOW_DRAIN);
+		riso_news_owe(f);
+	}
+	spin_unlock_irqrestore(&f->rd->lock, flags);
 }
 
 /* Leave a flow alone that has drained. False if one is to drain and has not. */

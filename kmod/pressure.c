@@ -159,15 +159,13 @@ void riso_pressure_sync(struct riso_hold *h, struct riso_wait *w, u64 now)
 }
 
 /**
- * riso_pressure_why - why an arbiter does not post
+ * riso_pressure_change - another reason keeps an arbiter from posting
  * @h: of the arbiter
  * @why: from now on
  * @now: time, ns
  */
-void riso_pressure_why(struct riso_hold *h, enum riso_why why, u64 now)
+void riso_pressure_change(struct riso_hold *h, enum riso_why why, u64 now)
 {
-	if (h->why == why)
-		return;
 	advance(h, now);
 	h->why = why;
 }

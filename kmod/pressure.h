@@ -124,12 +124,24 @@ void riso_pressure_release(struct riso_pressure *p, u32 n);
 void riso_pressure_serve(struct riso_pressure *p, bool begin, u64 now);
 void riso_pressure_begin(struct riso_hold *h, struct riso_wait *w);
 void riso_pressure_end(struct riso_hold *h, struct riso_wait *w);
-void riso_pressure_why(struct riso_hold *h, enum riso_why why, u64 now);
+void riso_pressure_change(struct riso_hold *h, enum riso_why why, u64 now);
 void riso_pressure_take(struct riso_hold *h, const struct riso_pressure *p,
 			u32 group, u64 cost);
 void riso_pressure_sync(struct riso_hold *h, struct riso_wait *w, u64 now);
 void riso_pressure_average(struct riso_pressure *p, u64 period, u64 now);
 void riso_pressure_info(struct riso_pressure *p, u64 now,
 			struct riso_pressure_info *info);
+
+/**
+ * riso_pressure_why - why an arbiter does not post
+ * @h: of the arbiter
+ * @why: from now on
+ * @now: time, ns
+ */
+static inline void riso_pressure_why(struct riso_hold *h, enum riso_why why, u64 now)
+{
+	if (h->why != why)
+		riso_pressure_change(h, why, now);
+}
 
 #endif /* RISO_PRESSURE_H */

@@ -89,18 +89,18 @@ static void charge_debt(struct riso_user *u, enum riso_dir dir, u64 debt, u64 no
 {
 	struct riso_share *ud = &u->dir[dir];
 	struct riso_dev *rd = u->rd;
-	u64 charged, ns;
+	struct riso_bill bill = { .debt = true };
 
 	ud->owed += debt;
-	charged = min(ud->owed, sparse_since(rd, &u->group->dir[dir], now));
+	bill.wire = min(ud->owed, sparse_since(rd, &u->group->dir[dir], now));
 	/* The present slice may have allowed it: it is charged when that has ended. */
-	ud->owed = min_t(u64, ud->owed - charged, riso_chunk_wire(rd));
-	if (!charged)
+	ud->owed = min_t(u64, ud->owed - bill.wire, riso_chunk_wire(rd));
+	if (!bill.wire)
 		return;
-	ns = riso_pacer_take_debt(&rd->arb[dir].pacer, watch_span(rd),
-				  riso_cost_of(rd, charged, 0, riso_pace(rd, dir)), now);
-	riso_line_move_clock(rd, dir, ns, now);
-	riso_line_charge(rd, dir, u->group, charged, 0, true, now);
+	bill.busy_ns = riso_pacer_take_debt(&rd->arb[dir].pacer, watch_span(rd),
+					    riso_cost_of(rd, bill.wire, 0, riso_pace(rd, dir)),
+					    now);
+	riso_line_charge(rd, dir, u->group, &bill, now);
 }
 
 /* See what a process has done, and what it wants. */
@@ -258,6 +258,7 @@ static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes, 
 bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_user *u, u64 now)
 {
 	struct riso_arb *a = &rd->arb[dir];
+	struct riso_bill bill;
 	u64 begin = now;
 	u64 need, bytes;
 
@@ -300,8 +301,11 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_user
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
 	rd->grants[dir]--;
 	riso_grant_give(u, dir, bytes, begin + RISO_GRANT_NS, now);
-	riso_line_move_clock(rd, dir, riso_cost_of(rd, bytes, 0, riso_pace(rd, dir)), now);
-	riso_line_charge(rd, dir, u->group, bytes, 0, false, now);
+	bill = (struct riso_bill){
+		.wire = bytes,
+		.busy_ns = riso_cost_of(rd, bytes, 0, riso_pace(rd, dir)),
+	};
+	riso_line_charge(rd, dir, u->group, &bill, now);
 	update_user_load(u, dir);
 	trace_user_grant(u, dir, bytes);
 	return true;

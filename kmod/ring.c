@@ -118,25 +118,13 @@ void riso_ring_free(struct riso_flow *f)
 	kfree(scratch);
 }
 
-/**
- * riso_ring_knows - is each opcode of a chain known here?
- * @wr: first of the chain
- *
- * Return: false if one may have a container or an effect that is not.
- */
-bool riso_ring_knows(const struct ib_send_wr *wr)
-{
-	for (; wr; wr = wr->next)
-		if (riso_wr_kind(wr->opcode) == RISO_WR_UNKNOWN)
-			return false;
-	return true;
-}
-
 static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
 {
 	u64 len = 0;
 	int i;
 
+	if (f->mode == RISO_FLOW_MANAGED && riso_wr_kind(wr->opcode) == RISO_WR_UNKNOWN)
+		return -EOPNOTSUPP;
 	if (!riso_wr_has_data(wr->opcode))
 		return 0;
 	if (wr->num_sge < 0 || wr->num_sge > f->max_sge)
@@ -219,13 +207,16 @@ static void copy_wr(struct riso_rec *rec, const struct ib_send_wr *wr, u64 now)
  * @f: the flow
  * @wr: first of the chain
  * @now: time, ns
+ * @wire: wire bytes of the chain by direction, filled in
  *
  * All or nothing.
  *
- * Return: 0; -ENOMEM when the ULP has posted more than it may; -EINVAL for a
- * work request that no provider would take.
+ * Context: under &riso_dev.lock.
+ * Return: 0; -EOPNOTSUPP for an opcode that may have a container or an effect that is not
+ * known here, unless the flow drains; -ENOMEM when the ULP has posted more than it may;
+ * -EINVAL for a work request that no provider would take.
  */
-int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
+int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now, u64 *wire)
 {
 	struct riso_ring *q = &f->q;
 	u32 len = riso_ring_len(q);
@@ -240,14 +231,15 @@ int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 	room -= min(room, len);
 
 	for (w = wr; w; w = w->next) {
+		err = check_wr(f, w);
+		if (err)
+			return err;
 		if (!room--) {
 			f->rd->stats[RISO_STAT_QUEUE_FULL]++;
 			return -ENOMEM;
 		}
-		err = check_wr(f, w);
-		if (err)
-			return err;
 	}
+	memset(wire, 0, RISO_DIRS * sizeof(*wire));
 	for (w = wr; w; w = w->next) {
 		struct riso_rec *rec = riso_ring_at(q, q->tail);
 
@@ -255,6 +247,7 @@ int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 		q->tail++;
 		if (riso_wr_is_told(w->opcode))
 			q->told_end = q->tail;
+		wire[riso_rec_dir(rec)] += riso_piece_wire(rec->len, f->mtu);
 		f->queued++;
 		WRITE_ONCE(f->rd->held, f->rd->held + 1);
 		riso_pressure_hold(&f->group->pressure, 1);
@@ -263,25 +256,6 @@ int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 			       riso_ring_len(q));
 	}
 	return 0;
-}
-
-/**
- * riso_ring_sum - wire bytes of all that is held
- * @f: the flow, with nothing cut
- * @wire: filled in, by direction
- */
-void riso_ring_sum(const struct riso_flow *f, u64 *wire)
-{
-	const struct riso_ring *q = &f->q;
-	u64 pos;
-
-	lockdep_assert_held(&f->rd->lock);
-	memset(wire, 0, RISO_DIRS * sizeof(*wire));
-	for (pos = q->head; pos != q->tail; pos++) {
-		const struct riso_rec *rec = riso_ring_at(q, pos);
-
-		wire[riso_rec_dir(rec)] += riso_piece_wire(rec->len, f->mtu);
-	}
 }
 
 /**
@@ -294,18 +268,6 @@ u64 riso_ring_since(const struct riso_flow *f)
 {
 	lockdep_assert_held(&f->rd->lock);
 	return riso_ring_at(&f->q, f->q.head)->queued_ns;
-}
-
-/**
- * riso_ring_dir - the direction whose budget goes out next
- * @f: a flow with something held
- *
- * Return: the direction.
- */
-enum riso_dir riso_ring_dir(const struct riso_flow *f)
-{
-	lockdep_assert_held(&f->rd->lock);
-	return riso_rec_dir(riso_ring_at(&f->q, f->q.head));
 }
 
 /**

@@ -125,11 +125,8 @@ static inline enum riso_dir riso_rec_dir(const struct riso_rec *rec)
 u64 riso_ring_size(const struct riso_flow *f);
 int riso_ring_alloc(struct riso_flow *f);
 void riso_ring_free(struct riso_flow *f);
-bool riso_ring_knows(const struct ib_send_wr *wr);
-int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now);
-void riso_ring_sum(const struct riso_flow *f, u64 *wire);
+int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now, u64 *wire);
 u64 riso_ring_since(const struct riso_flow *f);
-enum riso_dir riso_ring_dir(const struct riso_flow *f);
 void riso_ring_drop_head(struct riso_flow *f);
 bool riso_ring_pop(struct riso_flow *f, u64 *wr_id);
 void riso_ring_drop(struct riso_flow *f);

@@ -14,7 +14,8 @@
  * Whose turn. Groups are served by virtual time (core/share.c): what a group posts
  * advances it by the device time that it takes, max(bytes / MaxRate, messages / MaxOps),
  * divided by its weight. A tenant has one group, unless the device says that the processes
- * of a control group or of a user share. Inside a group, flows take turns of one token.
+ * of a control group or of a user share. Inside a group, flows take turns of one token. Who
+ * finds nobody in line has a turn at once.
  *
  * When. While the device has a latency flow (L > 0), messages are cut to chunks
  * and two limits hold:
@@ -82,10 +83,11 @@ enum {
 	RISO_RUN_ROUNDS = 16,
 };
 
-/* Whose turn it is, and how much of it. */
+/* Whose turn it is, how much of it, and the rate that the clock runs at. */
 struct turn {
 	struct riso_flow *f;
 	enum riso_dir dir;
+	u64 pace;
 	struct riso_quantum qt;
 };
 
@@ -119,6 +121,19 @@ static bool goes_whole(const struct riso_flow *f)
 	       (f->ending && riso_ring_tells(&f->q));
 }
 
+/* Does its next batch not wait for a turn? */
+static bool posts_as_debt(const struct riso_flow *f)
+{
+	return goes_whole(f) || f->debt || riso_ring_is_sparse(&f->q);
+}
+
+/* Say that a flow has a turn to come, unless it goes on with one. */
+static void note_turn(struct riso_flow *f, enum riso_dir dir)
+{
+	if (!f->group->dir[dir].turn)
+		trace_token_grant(f, dir, riso_token(f->rd));
+}
+
 static void place_flow(struct riso_flow *f, enum riso_place place)
 {
 	struct riso_dev *rd = f->rd;
@@ -136,12 +151,54 @@ static void place_flow(struct riso_flow *f, enum riso_place place)
 	gd = &f->group->dir[f->arb_dir];
 	riso_line_enter(rd, f->arb_dir, gd);
 	/* A flow keeps its turn until the token is spent. */
-	if (gd->turn) {
+	if (gd->turn)
 		list_add(&f->arb, &gd->flows);
-	} else {
+	else
 		list_add_tail(&f->arb, &gd->flows);
-		trace_token_grant(f, f->arb_dir, riso_token(rd));
+	note_turn(f, f->arb_dir);
+}
+
+static bool fits_window(const struct riso_flow *f, enum riso_dir dir,
+			const struct riso_room *room)
+{
+	return !f->inflight[dir] || f->inflight[dir] + room->need <= room->limit;
+}
+
+static void wake(struct riso_flow *f, u64 now)
+{
+	struct riso_dev *rd = f->rd;
+	enum riso_place where = RISO_PLACE_URGENT;
+	struct riso_next next;
+	struct riso_room room;
+
+	if (!f->q.recs)
+		return;
+	if (!riso_batch_next(f, now, &next)) {
+		if (!list_empty(&f->arb) && f->place == RISO_PLACE_PARKED &&
+		    now < f->retry_ns)
+			return;
+		riso_sched_remove(f);
+		if (riso_ring_len(&f->q) && !f->posting && !f->paused &&
+		    now < f->retry_ns)
+			place_flow(f, RISO_PLACE_PARKED);
+		return;
 	}
+	if (!posts_as_debt(f)) {
+		where = RISO_PLACE_GROUP;
+		room = riso_window_room(f, &next);
+		if (!fits_window(f, next.dir, &room)) {
+			rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
+			trace_throttle(f, next.dir, 0, f->inflight[next.dir], room.limit,
+				       RISO_CAUSE_FLOW);
+			riso_sched_remove(f);
+			return;
+		}
+	}
+	if (!list_empty(&f->arb) && f->place == where && f->arb_dir == next.dir)
+		return;
+	riso_sched_remove(f);
+	f->arb_dir = next.dir;
+	place_flow(f, where);
 }
 
 /**
@@ -152,57 +209,26 @@ static void place_flow(struct riso_flow *f, enum riso_place place)
  */
 void riso_sched_wake(struct riso_flow *f)
 {
-	struct riso_dev *rd = f->rd;
-	enum riso_place where = RISO_PLACE_GROUP;
-	u64 now = ktime_get_ns();
-	enum riso_dir dir;
-
-	lockdep_assert_held(&rd->lock);
-	if (!f->q.recs)
-		return;
-	if (!riso_batch_ready(f, now)) {
-		if (!list_empty(&f->arb) && f->place == RISO_PLACE_PARKED &&
-		    now < f->retry_ns)
-			return;
-		riso_sched_remove(f);
-		if (riso_ring_len(&f->q) && !f->posting && !f->paused &&
-		    now < f->retry_ns)
-			place_flow(f, RISO_PLACE_PARKED);
-		return;
-	}
-	dir = riso_ring_dir(f);
-	if (goes_whole(f) || f->debt || riso_ring_is_sparse(&f->q)) {
-		where = RISO_PLACE_URGENT;
-	} else if (!riso_window_fits(f, dir, riso_batch_next(f, riso_window_chunk(f, dir)))) {
-		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
-		trace_throttle(f, dir, 0, f->inflight[dir], riso_window_of_flow(f, dir),
-			       RISO_CAUSE_FLOW);
-		riso_sched_remove(f);
-		return;
-	}
-	if (!list_empty(&f->arb) && f->place == where && f->arb_dir == dir)
-		return;
-	riso_sched_remove(f);
-	f->arb_dir = dir;
-	place_flow(f, where);
+	lockdep_assert_held(&f->rd->lock);
+	wake(f, ktime_get_ns());
 }
 
 /* It is not the turn of a flow yet: say why, and when to look again. */
-static void throttle(struct riso_dev *rd, const struct turn *t, const struct riso_pacer_limits *l,
+static void throttle(struct riso_flow *f, enum riso_dir dir, const struct riso_pacer_limits *l,
 		     const struct riso_pacer_say *say, u64 now)
 {
-	struct riso_arb *a = &rd->arb[t->dir];
+	struct riso_dev *rd = f->rd;
+	struct riso_arb *a = &rd->arb[dir];
 
 	if (say->verdict == RISO_PACER_WINDOW) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
-		trace_throttle(t->f, t->dir, 0, a->pacer.load, l->window, RISO_CAUSE_DEVICE);
+		trace_throttle(f, dir, 0, a->pacer.load, l->window, RISO_CAUSE_DEVICE);
 	} else {
 		rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
 		a->estimate.slack = true;
 		riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
-		trace_throttle(t->f, t->dir, say->when - now, t->f->inflight[t->dir], 0,
-			       RISO_CAUSE_CLOCK);
+		trace_throttle(f, dir, say->when - now, f->inflight[dir], 0, RISO_CAUSE_CLOCK);
 	}
 	rd->want_ns = min(rd->want_ns, say->when);
 }
@@ -224,74 +250,128 @@ static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_d
 	return l;
 }
 
+/* It is the turn of a flow: may it post now, and how much? */
+static bool pick_flow(struct riso_flow *f, const struct riso_next *next, u64 now, struct turn *t)
+{
+	struct riso_dev *rd = f->rd;
+	struct riso_pacer_limits l = limits_of(rd, next->dir, now);
+	struct riso_pacer_say say;
+	struct riso_room room;
+
+	say = riso_window_ask(f, next, &l, &room, now);
+	/* It may be processes that fill it, which nobody has looked at for a while. */
+	if (say.verdict == RISO_PACER_WINDOW && !l.clocked && !list_empty(&rd->users)) {
+		riso_process_read_some(rd, now);
+		l.window = riso_process_open_limit(rd, next->dir);
+		say = riso_window_ask(f, next, &l, &room, now);
+		say.when = min(say.when, now + RISO_REAP_MAX_NS);
+	}
+	if (say.verdict != RISO_PACER_GO) {
+		throttle(f, next->dir, &l, &say, now);
+		return false;
+	}
+	riso_pressure_why(&rd->arb[next->dir].hold, RISO_WHY_NONE, now);
+	rd->last_dir = next->dir;
+	*t = (struct turn) {
+		.f = f,
+		.dir = next->dir,
+		.pace = l.pace,
+		.qt = {
+			.chunk = room.chunk,
+			.bytes = min(say.bytes,
+				     room.limit - min(room.limit, f->inflight[next->dir])),
+			.end = U64_MAX,
+		},
+	};
+	return true;
+}
+
 static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now, struct turn *t)
 {
-	struct riso_arb *a = &rd->arb[dir];
-	struct riso_pacer_limits l;
 	struct riso_group_dir *gd;
-	struct riso_pacer_say say;
-	u64 limit;
-	u32 need;
+	struct riso_next next;
+	struct riso_flow *f;
 
-	while ((gd = riso_line_first(a)) && gd->asks)
+	while ((gd = riso_line_first(&rd->arb[dir])) && gd->asks)
 		if (!riso_process_grant(rd, dir, riso_line_group(gd, dir)->user, now))
 			return false;
 	if (!gd)
 		return false;
-	t->f = list_first_entry(&gd->flows, struct riso_flow, arb);
-	t->dir = dir;
-	t->qt = (struct riso_quantum){ .chunk = riso_window_chunk(t->f, dir), .end = U64_MAX };
-	l = limits_of(rd, dir, now);
-	need = riso_batch_next(t->f, t->qt.chunk);
-	say = riso_window_ask(rd, dir, &l, need, now);
-	/* It may be processes that fill it, which nobody has looked at for a while. */
-	if (say.verdict == RISO_PACER_WINDOW && !l.clocked && !list_empty(&rd->users)) {
-		riso_process_read_some(rd, now);
-		l.window = riso_process_open_limit(rd, dir);
-		say = riso_window_ask(rd, dir, &l, need, now);
-		say.when = min(say.when, now + RISO_REAP_MAX_NS);
-	}
-	if (say.verdict != RISO_PACER_GO) {
-		throttle(rd, t, &l, &say, now);
+	f = list_first_entry(&gd->flows, struct riso_flow, arb);
+	if (WARN_ON_ONCE(!riso_batch_next(f, now, &next))) {
+		riso_sched_remove(f);
 		return false;
 	}
-	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
-	limit = riso_window_of_flow(t->f, dir);
-	t->qt.bytes = min(say.bytes, limit - min(limit, t->f->inflight[dir]));
+	return pick_flow(f, &next, now, t);
+}
+
+/*
+ * A flow has something new. If nobody else has, it may have its turn without standing in line;
+ * if it may not post yet, or others have, see where it stands.
+ */
+static bool pick_alone(struct riso_flow *f, u64 now, struct turn *t)
+{
+	struct riso_dev *rd = f->rd;
+	struct riso_next next;
+	struct riso_room room;
+
+	if (list_empty(&f->arb) && list_empty(&rd->urgent) && !posts_as_debt(f) &&
+	    riso_batch_next(f, now, &next) && !riso_line_first(&rd->arb[next.dir])) {
+		room = riso_window_room(f, &next);
+		if (fits_window(f, next.dir, &room) && pick_flow(f, &next, now, t)) {
+			note_turn(f, next.dir);
+			return true;
+		}
+	}
+	wake(f, now);
+	return false;
+}
+
+/* What posts as debt goes whole; or to the end of a sparse chain; or it is one piece. */
+static bool pick_urgent(struct riso_dev *rd, u64 now, struct turn *t)
+{
+	struct riso_quantum qt = { .end = U64_MAX, .debt = true };
+	struct riso_next next;
+	struct riso_flow *f;
+
+	f = list_first_entry_or_null(&rd->urgent, struct riso_flow, arb);
+	if (!f)
+		return false;
+	if (WARN_ON_ONCE(!riso_batch_next(f, now, &next))) {
+		riso_sched_remove(f);
+		return false;
+	}
+	if (goes_whole(f)) {
+		qt.bytes = U64_MAX;
+		if (f->ending && riso_ring_tells(&f->q))
+			qt.end = f->q.told_end;
+	} else {
+		qt.chunk = riso_window_room(f, &next).chunk;
+		if (riso_ring_is_sparse(&f->q)) {
+			qt.bytes = U64_MAX;
+			qt.end = f->q.sparse_end;
+		}
+	}
+	t->f = f;
+	t->dir = next.dir;
+	t->pace = riso_pace(rd, next.dir);
+	t->qt = qt;
+	rd->stats[RISO_STAT_DEBT_POSTED]++;
 	return true;
 }
 
 static bool pick_turn(struct riso_dev *rd, u64 now, struct turn *t)
 {
-	struct riso_flow *f;
 	int dir;
 
-	f = list_first_entry_or_null(&rd->urgent, struct riso_flow, arb);
-	if (f) {
-		bool whole = goes_whole(f);
-		bool sparse = !whole && riso_ring_is_sparse(&f->q);
-
-		t->f = f;
-		t->dir = riso_ring_dir(f);
-		t->qt.chunk = whole ? 0 : riso_window_chunk(f, t->dir);
-		t->qt.bytes = whole || sparse ? U64_MAX : 0;
-		t->qt.end = U64_MAX;
-		if (sparse)
-			t->qt.end = f->q.sparse_end;
-		else if (f->ending && riso_ring_tells(&f->q))
-			t->qt.end = f->q.told_end;
-		t->qt.debt = true;
-		rd->stats[RISO_STAT_DEBT_POSTED]++;
+	if (pick_urgent(rd, now, t))
 		return true;
-	}
 	/* The direction that was not served last goes first. */
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		enum riso_dir d = (rd->last_dir + 1 + dir) % RISO_DIRS;
 
-		if (pick_dir(rd, d, now, t)) {
-			rd->last_dir = d;
+		if (pick_dir(rd, d, now, t))
 			return true;
-		}
 	}
 	return false;
 }
@@ -301,14 +381,17 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 	struct riso_flow *f = t->f;
 	struct riso_group_dir *gd = &f->group->dir[t->dir];
 	u32 ops = f->batch.num;
+	struct riso_bill bill = {
+		.wire = wire,
+		.ops = ops,
+		.busy_ns = riso_cost_of(rd, wire, ops, t->pace),
+		.debt = t->qt.debt,
+	};
 
 	/* What is only flushed, or soon will be, takes no time of the device. */
 	f->charged = !f->flush && !f->ending;
-	if (f->charged) {
-		riso_line_move_clock(rd, t->dir,
-				     riso_cost_of(rd, wire, ops, riso_pace(rd, t->dir)), now);
-		riso_line_charge(rd, t->dir, f->group, wire, ops, t->qt.debt, now);
-	}
+	if (f->charged)
+		riso_line_charge(rd, t->dir, f->group, &bill, now);
 	gd->turn += wire;
 	gd->turn_ops += ops;
 	if (gd->turn >= riso_token(rd) ||
@@ -412,29 +495,30 @@ static void refund(struct riso_flow *f, const struct riso_untaken *rest)
 		riso_window_idle(f);
 }
 
-/**
- * riso_sched_run - post what may be posted now
- * @rd: the device
- *
- * Bounded; what is left over is the timer's.
- *
- * Context: any, under no lock of ours.
+/* How often a run may let others have the lock; asked before that is taken */
+static int run_rounds(void)
+{
+	return irqs_disabled() ? 0 : RISO_RUN_ROUNDS;
+}
+
+/*
+ * Post what may be posted now; the flow @first has something new, if it is not NULL. The lock,
+ * whose @flags these are, is dropped for each batch.
  */
-void riso_sched_run(struct riso_dev *rd)
+static void run(struct riso_dev *rd, struct riso_flow *first, int rounds,
+		unsigned long *flags, u64 now)
 {
 	int batches = RISO_RUN_BATCHES;
-	int rounds = irqs_disabled() ? 0 : RISO_RUN_ROUNDS;
-	unsigned long flags;
 	struct turn t;
-	u64 now;
+	bool picked;
 	int dir;
 
-	spin_lock_irqsave(&rd->lock, flags);
-	now = ktime_get_ns();
+	lockdep_assert_held(&rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		rd->grants[dir] = RISO_RUN_BATCHES;
 	rd->drops = RISO_RUN_BATCHES;
-	while (pick_behind(rd, &t, &now, &rounds, &flags)) {
+	picked = first && pick_alone(first, now, &t);
+	while (picked || pick_behind(rd, &t, &now, &rounds, flags)) {
 		struct riso_flow *f = t.f;
 		const struct ib_send_wr *bad_wr;
 		struct riso_untaken rest;
@@ -443,6 +527,7 @@ void riso_sched_run(struct riso_dev *rd)
 		u32 wire;
 		int err;
 
+		picked = false;
 		if (!batches--) {
 			rd->want_ns = now;
 			break;
@@ -455,12 +540,12 @@ void riso_sched_run(struct riso_dev *rd)
 		f->posting = true;
 		riso_pressure_serve(&f->group->pressure, true, now);
 		keep_cpu();
-		spin_unlock_irqrestore(&rd->lock, flags);
+		spin_unlock_irqrestore(&rd->lock, *flags);
 
 		bad_wr = wr;
 		err = rd->orig.post_send(f->qp, wr, &bad_wr);
 
-		spin_lock_irqsave(&rd->lock, flags);
+		spin_lock_irqsave(&rd->lock, *flags);
 		release_cpu();
 		now = ktime_get_ns();
 		how = riso_batch_posted(f, err, bad_wr, now, &rest);
@@ -474,11 +559,28 @@ void riso_sched_run(struct riso_dev *rd)
 		} else if (how == RISO_POSTED_RETRY) {
 			rd->want_ns = min(rd->want_ns, f->retry_ns);
 		}
-		riso_sched_wake(f);
+		wake(f, now);
 		if (f->paused)
 			wake_up_all(&rd->wait);
 	}
 	arm_timer(rd, now);
+}
+
+/**
+ * riso_sched_run - post what may be posted now
+ * @rd: the device
+ *
+ * Bounded; what is left over is the timer's.
+ *
+ * Context: any, under no lock of ours.
+ */
+void riso_sched_run(struct riso_dev *rd)
+{
+	int rounds = run_rounds();
+	unsigned long flags;
+
+	spin_lock_irqsave(&rd->lock, flags);
+	run(rd, NULL, rounds, &flags, ktime_get_ns());
 	spin_unlock_irqrestore(&rd->lock, flags);
 }
 
@@ -492,29 +594,74 @@ static bool fits_slice(const struct riso_flow *f, enum riso_dir dir, u64 wire, u
 					riso_piece_wire(RISO_REPLY_BYTES, f->mtu);
 }
 
-/**
- * riso_sched_is_sparse - may a flow's new chain of work requests go at once, as debt?
- * @f: a flow that had nothing held
- * @now: time, ns
- *
- * The whole chain goes or none of it: a target posts the data that were read and its
+/*
+ * May a chain of work requests, of a flow that had nothing held, go at once, as debt? The
+ * group has nothing held and posts, with the chain, at most a chunk and a reply in the present
+ * slice. The whole chain goes or none of it: a target posts the data that were read and its
  * reply in one, and the initiator waits for the reply.
- *
- * Context: under &riso_dev.lock.
- * Return: true if the group has nothing held and posts, with the chain, at most a chunk
- * and a reply in the present slice.
  */
-bool riso_sched_is_sparse(struct riso_flow *f, u64 now)
+static bool is_sparse(const struct riso_flow *f, const u64 *wire, u64 now)
 {
-	u64 wire[RISO_DIRS];
-
-	lockdep_assert_held(&f->rd->lock);
-	if (!riso_is_shaped(f->rd) || !list_empty(&f->group->dir[RISO_TX].flows) ||
-	    !list_empty(&f->group->dir[RISO_RX].flows))
-		return false;
-	riso_ring_sum(f, wire);
-	return fits_slice(f, RISO_TX, wire[RISO_TX], now) &&
+	return riso_is_shaped(f->rd) && list_empty(&f->group->dir[RISO_TX].flows) &&
+	       list_empty(&f->group->dir[RISO_RX].flows) &&
+	       fits_slice(f, RISO_TX, wire[RISO_TX], now) &&
 	       fits_slice(f, RISO_RX, wire[RISO_RX], now);
+}
+
+/*
+ * May the provider have what a flow posts at once? Pieces take more room in its queue than
+ * the ULP knows of.
+ */
+static bool may_pass(const struct riso_flow *f)
+{
+	/* The provider knows best what to say about a QP that cannot send yet. */
+	return f->mode == RISO_FLOW_PASS || f->state < IB_QPS_RTS ||
+	       (f->mode == RISO_FLOW_DRAIN && !riso_ring_len(&f->q) && !f->posting &&
+		!riso_tag_has_pieces(f->slots));
+}
+
+static int hold_chain(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
+{
+	bool first = !riso_ring_len(&f->q);
+	u64 wire[RISO_DIRS];
+	int err;
+
+	err = riso_ring_add(f, wr, now, wire);
+	if (err)
+		return err;
+	if (f->refused)
+		queue_delayed_work(riso_wq, &f->refuse, 0);
+	else if (first && is_sparse(f, wire, now))
+		f->q.sparse_end = f->q.tail;
+	return 0;
+}
+
+/**
+ * riso_sched_post - take over what the ULP posts, and post what may be posted now
+ * @f: a managed flow
+ * @wr: a chain of work requests
+ *
+ * Context: any, under RCU and no lock of ours.
+ * Return: 0 when all of it was taken over; RISO_SCHED_PASS when it is the provider's; or as
+ * riso_ring_add(), then none was.
+ */
+int riso_sched_post(struct riso_flow *f, const struct ib_send_wr *wr)
+{
+	struct riso_dev *rd = f->rd;
+	int rounds = run_rounds();
+	int ret = RISO_SCHED_PASS;
+	unsigned long flags;
+	u64 now;
+
+	spin_lock_irqsave(&rd->lock, flags);
+	if (!may_pass(f)) {
+		now = ktime_get_ns();
+		ret = hold_chain(f, wr, now);
+		if (!ret)
+			run(rd, f, rounds, &flags, now);
+	}
+	spin_unlock_irqrestore(&rd->lock, flags);
+	return ret;
 }
 
 /**

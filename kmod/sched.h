@@ -7,12 +7,15 @@
 
 #include "flow.h"
 
+/* The provider may have what was posted. */
+#define RISO_SCHED_PASS	1
+
+int riso_sched_post(struct riso_flow *f, const struct ib_send_wr *wr);
 void riso_sched_run(struct riso_dev *rd);
 void riso_sched_wake(struct riso_flow *f);
 void riso_sched_remove(struct riso_flow *f);
 void riso_sched_refresh(struct riso_flow *f);
 void riso_sched_unstick(struct riso_flow *f, u64 now);
 void riso_sched_forget(struct riso_flow *f);
-bool riso_sched_is_sparse(struct riso_flow *f, u64 now);
 
 #endif /* RISO_SCHED_H */

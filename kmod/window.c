@@ -32,63 +32,38 @@ static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
 }
 
 /**
- * riso_window_chunk - the size that a message of a flow is cut to
+ * riso_window_room - what bounds the next post of a flow
  * @f: the flow
- * @dir: direction of the message
+ * @next: what it posts
  *
- * READs have to fill the path although only max_rd_atomic of them may be out, so they are
- * larger on long paths.
+ * READs have to fill the path although only max_rd_atomic of them may be out, so their
+ * chunks are larger on long paths. Before its path is known, a flow has one piece out at a
+ * time: so the delay of the path itself is seen.
  *
  * Context: under &riso_dev.lock.
- * Return: bytes, 0 if nothing is cut.
+ * Return: the bounds.
  */
-u32 riso_window_chunk(const struct riso_flow *f, enum riso_dir dir)
+struct riso_room riso_window_room(const struct riso_flow *f, const struct riso_next *next)
 {
-	u32 chunk = f->rd->cfg.chunk_bytes;
+	const struct riso_dev *rd = f->rd;
+	struct riso_room room = { .limit = U64_MAX };
+	u64 path;
 
-	if (!riso_is_shaped(f->rd))
-		return 0;
-	if (dir == RISO_RX)
-		chunk = max_t(u64, chunk, min_t(u64, RISO_READ_CHUNK_MAX,
-						div_u64(path_bytes(f, dir),
-							riso_batch_fetches(f))));
-	return riso_chunk_round(chunk, f->mtu);
-}
-
-/**
- * riso_window_of_flow - what a flow may have in flight by itself
- * @f: the flow
- * @dir: direction
- *
- * Before its path is known, a flow has one piece out at a time: so the delay of the path
- * itself is seen.
- *
- * Context: under &riso_dev.lock.
- * Return: bytes.
- */
-u64 riso_window_of_flow(const struct riso_flow *f, enum riso_dir dir)
-{
-	if (!riso_is_shaped(f->rd))
-		return U64_MAX;
-	/* One piece alone, so that the path's own delay is seen. */
-	if (f->path.rtt_min == RISO_NEVER)
-		return 0;
-	return riso_window(f->rd) + f->rd->cfg.chunk_bytes + path_bytes(f, dir);
-}
-
-/**
- * riso_window_fits - may a flow have more in flight?
- * @f: the flow
- * @dir: direction
- * @need: how much more, bytes
- *
- * Context: under &riso_dev.lock.
- * Return: true if it may.
- */
-bool riso_window_fits(const struct riso_flow *f, enum riso_dir dir, u32 need)
-{
-	return !f->inflight[dir] ||
-	       f->inflight[dir] + need <= riso_window_of_flow(f, dir);
+	lockdep_assert_held(&rd->lock);
+	if (riso_is_shaped(rd)) {
+		path = path_bytes(f, next->dir);
+		room.chunk = rd->cfg.chunk_bytes;
+		if (next->dir == RISO_RX)
+			room.chunk = max_t(u64, room.chunk,
+					   min_t(u64, RISO_READ_CHUNK_MAX,
+						 div_u64(path, riso_batch_fetches(f))));
+		room.chunk = riso_chunk_round(room.chunk, f->mtu);
+		room.limit = 0;
+		if (f->path.rtt_min != RISO_NEVER)
+			room.limit = riso_window(rd) + rd->cfg.chunk_bytes + path;
+	}
+	room.need = riso_piece_wire(riso_piece_len(next, room.chunk), f->mtu);
+	return room;
 }
 
 /**
@@ -188,11 +163,11 @@ static const struct riso_slot *find_oldest(struct riso_dev *rd, const struct ris
 }
 
 /**
- * riso_window_ask - may so much be posted now?
- * @rd: the device
- * @dir: direction
+ * riso_window_ask - may a flow post now, as far as the device goes?
+ * @f: the flow
+ * @next: what it posts
  * @l: limits that hold
- * @need: bytes of the smallest part that can be posted
+ * @room: what bounds the post, filled in
  * @now: time, ns
  *
  * If the window is full, it looks first for a flow whose bytes do not stand in the device.
@@ -200,26 +175,28 @@ static const struct riso_slot *find_oldest(struct riso_dev *rd, const struct ris
  * Context: under &riso_dev.lock.
  * Return: what the pacer says.
  */
-struct riso_pacer_say riso_window_ask(struct riso_dev *rd, enum riso_dir dir,
-				      const struct riso_pacer_limits *l, u32 need, u64 now)
+struct riso_pacer_say riso_window_ask(const struct riso_flow *f, const struct riso_next *next,
+				      const struct riso_pacer_limits *l,
+				      struct riso_room *room, u64 now)
 {
-	const struct riso_pacer *p = &rd->arb[dir].pacer;
+	const struct riso_pacer *p = &f->rd->arb[next->dir].pacer;
 	struct riso_pacer_piece piece = {};
 	const struct riso_slot *slot;
-	const struct riso_flow *f;
+	const struct riso_flow *oldest;
 
-	if (riso_pacer_is_full(p, l->window, need)) {
-		mark_stale_flow(rd, dir, l->window, now);
-		slot = find_oldest(rd, &f);
+	*room = riso_window_room(f, next);
+	if (riso_pacer_is_full(p, l->window, room->need)) {
+		mark_stale_flow(f->rd, next->dir, l->window, now);
+		slot = find_oldest(f->rd, &oldest);
 		if (slot)
 			piece = (struct riso_pacer_piece) {
 				.known = true,
 				.posted_ns = slot->posted_ns,
-				.path_ns = f->path.rtt_min,
-				.bytes = slot->wire[dir],
+				.path_ns = oldest->path.rtt_min,
+				.bytes = slot->wire[next->dir],
 			};
 	}
-	return riso_pacer_ask(p, l, need, &piece, now);
+	return riso_pacer_ask(p, l, room->need, &piece, now);
 }
 
 /**

@@ -14,17 +14,28 @@ enum {
 	RISO_REAP_MAX_NS = 250 * NSEC_PER_USEC,
 };
 
-u32 riso_window_chunk(const struct riso_flow *f, enum riso_dir dir);
-u64 riso_window_of_flow(const struct riso_flow *f, enum riso_dir dir);
-bool riso_window_fits(const struct riso_flow *f, enum riso_dir dir, u32 need);
+/**
+ * struct riso_room - what bounds a flow's next post
+ * @chunk: size that its message is cut to, bytes; 0 if nothing is cut
+ * @need: wire bytes of the smallest part that can be posted
+ * @limit: wire bytes that the flow may have in flight by itself
+ */
+struct riso_room {
+	u32 chunk;
+	u32 need;
+	u64 limit;
+};
+
+struct riso_room riso_window_room(const struct riso_flow *f, const struct riso_next *next);
 void riso_window_update(struct riso_flow *f, enum riso_dir dir);
 void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire);
 void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot);
 void riso_window_idle(struct riso_flow *f);
-struct riso_pacer_say riso_window_ask(struct riso_dev *rd, enum riso_dir dir,
-				      const struct riso_pacer_limits *l, u32 need, u64 now);
+struct riso_pacer_say riso_window_ask(const struct riso_flow *f, const struct riso_next *next,
+				      const struct riso_pacer_limits *l,
+				      struct riso_room *room, u64 now);
 u64 riso_window_next_reap(struct riso_dev *rd, u64 now);
 
 #endif /* RISO_WINDOW_H */

@@ -18,19 +18,6 @@ enum {
 	DEBT_PART = 16,
 };
 
-/**
- * riso_pacer_is_full - does the window forbid more bytes, by what has completed?
- * @p: the pacer
- * @window: bytes that may stand in the device, RISO_NEVER for any number
- * @need: the bytes
- *
- * Return: true if it does. A device in which nothing stands takes any message.
- */
-bool riso_pacer_is_full(const struct riso_pacer *p, __u64 window, __u64 need)
-{
-	return window != RISO_NEVER && p->load && p->load + need > window;
-}
-
 /*
  * Is the window full, though the oldest piece has left in part? If it is, @open is when
  * there will be room, RISO_NEVER when only a completion can tell.
@@ -99,18 +86,6 @@ struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
 					  riso_max(p->next, now - l->tick_ns), l->pace);
 	say.bytes = riso_min(say.bytes, l->window - riso_min(l->window, p->load));
 	return say;
-}
-
-/**
- * riso_pacer_advance - the device has more to do
- * @p: the pacer
- * @tick_ns: how far the clock may be off
- * @ns: time that it takes at the pace
- * @now: time, ns
- */
-void riso_pacer_advance(struct riso_pacer *p, __u64 tick_ns, __u64 ns, __u64 now)
-{
-	p->next = riso_max(p->next, now - tick_ns) + ns;
 }
 
 /**

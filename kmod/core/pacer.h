@@ -75,12 +75,35 @@ struct riso_pacer_say {
 	__u64 when;
 };
 
-bool riso_pacer_is_full(const struct riso_pacer *p, __u64 window, __u64 need);
 struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
 				     const struct riso_pacer_limits *l, __u64 need,
 				     const struct riso_pacer_piece *oldest, __u64 now);
-void riso_pacer_advance(struct riso_pacer *p, __u64 tick_ns, __u64 ns, __u64 now);
 __u64 riso_pacer_take_debt(struct riso_pacer *p, __u64 span, __u64 ns, __u64 now);
+
+/**
+ * riso_pacer_is_full - does the window forbid more bytes, by what has completed?
+ * @p: the pacer
+ * @window: bytes that may stand in the device, RISO_NEVER for any number
+ * @need: the bytes
+ *
+ * Return: true if it does. A device in which nothing stands takes any message.
+ */
+static inline bool riso_pacer_is_full(const struct riso_pacer *p, __u64 window, __u64 need)
+{
+	return window != RISO_NEVER && p->load && p->load + need > window;
+}
+
+/**
+ * riso_pacer_advance - the device has more to do
+ * @p: the pacer
+ * @tick_ns: how far the clock may be off
+ * @ns: time that it takes at the pace
+ * @now: time, ns
+ */
+static inline void riso_pacer_advance(struct riso_pacer *p, __u64 tick_ns, __u64 ns, __u64 now)
+{
+	p->next = riso_max(p->next, now - tick_ns) + ns;
+}
 
 /**
  * riso_pacer_set_load - say how much of somebody may stand in the device

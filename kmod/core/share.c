@@ -13,18 +13,7 @@
  */
 
 #include "share.h"
-
-static struct riso_share_tenant *tenant_of(struct riso_heap_node *node)
-{
-	return (struct riso_share_tenant *)((char *)node -
-					    offsetof(struct riso_share_tenant, node));
-}
-
-static struct riso_share_group *group_of(struct riso_heap_node *node)
-{
-	return (struct riso_share_group *)((char *)node -
-					   offsetof(struct riso_share_group, node));
-}
+#include "units.h"
 
 static void insert(struct riso_share_line *s, struct riso_heap *line,
 		   struct riso_heap_node *node)
@@ -33,10 +22,19 @@ static void insert(struct riso_share_line *s, struct riso_heap *line,
 	riso_heap_insert(line, node);
 }
 
-static void limit_credit(struct riso_heap_node *node, __u64 vnow, __u64 slice_ns)
+static void limit_node(struct riso_heap_node *node, __u64 vnow, __u64 slice_ns)
 {
 	if (node->key + slice_ns < vnow)
 		node->key = vnow - slice_ns;
+}
+
+/* A group that is not in line has its turn, or comes into the line. */
+static void limit_credit(struct riso_share_line *s, struct riso_share_tenant *t,
+			 struct riso_share_group *g)
+{
+	if (!t->line.num)
+		limit_node(&t->node, s->vnow, s->slice_ns);
+	limit_node(&g->node, t->vnow, s->slice_ns);
 }
 
 /**
@@ -64,17 +62,15 @@ void riso_share_begin_group(const struct riso_share_tenant *t, struct riso_share
  * @s: the turns
  * @t: its tenant
  * @g: the group, not in line
- * @slice_ns: how far it may be ahead of the others, device time
  */
 void riso_share_enter(struct riso_share_line *s, struct riso_share_tenant *t,
-		      struct riso_share_group *g, __u64 slice_ns)
+		      struct riso_share_group *g)
 {
-	if (!t->line.num) {
-		limit_credit(&t->node, s->vnow, slice_ns);
+	limit_credit(s, t, g);
+	if (!t->line.num)
 		insert(s, &s->line, &t->node);
-	}
-	limit_credit(&g->node, t->vnow, slice_ns);
 	insert(s, &t->line, &g->node);
+	g->in_line = true;
 }
 
 /**
@@ -86,37 +82,10 @@ void riso_share_enter(struct riso_share_line *s, struct riso_share_tenant *t,
 void riso_share_leave(struct riso_share_line *s, struct riso_share_tenant *t,
 		      struct riso_share_group *g)
 {
+	g->in_line = false;
 	riso_heap_remove(&t->line, &g->node);
 	if (!t->line.num)
 		riso_heap_remove(&s->line, &t->node);
-}
-
-/**
- * riso_share_first - whose turn it is
- * @s: the turns
- *
- * Return: the group, or NULL if nobody is in line.
- */
-struct riso_share_group *riso_share_first(const struct riso_share_line *s)
-{
-	return s->line.root ? group_of(tenant_of(s->line.root)->line.root) : NULL;
-}
-
-/**
- * riso_share_serve - a group has its turn
- * @s: the turns
- * @t: its tenant
- * @g: the group
- *
- * Those who come later begin where it was before it is charged.
- */
-void riso_share_serve(struct riso_share_line *s, struct riso_share_tenant *t,
-		      const struct riso_share_group *g)
-{
-	if (s->vnow < t->node.key)
-		s->vnow = t->node.key;
-	if (t->vnow < g->node.key)
-		t->vnow = g->node.key;
 }
 
 /* Change the vtime of a node, which goes behind others of the same then. */
@@ -135,16 +104,25 @@ static void move(struct riso_share_line *s, struct riso_heap *line, struct riso_
  * @s: the turns
  * @t: its tenant
  * @g: the group
- * @in_line: it stands in line
+ * @turn: it was its turn
  * @ns: device time
  * @weight: of the group, not 0
+ *
+ * Those who come later begin where the one was whose turn it was. A group that finds nobody
+ * in line may have its turn without standing there.
  */
 void riso_share_charge(struct riso_share_line *s, struct riso_share_tenant *t,
-		       struct riso_share_group *g, bool in_line, __u64 ns, __u32 weight)
+		       struct riso_share_group *g, bool turn, __u64 ns, __u32 weight)
 {
 	__u64 share = ns * RISO_WEIGHT_DEFAULT / weight;
 
-	move(s, &t->line, &g->node, in_line, g->node.key + share);
+	if (turn) {
+		if (!g->in_line)
+			limit_credit(s, t, g);
+		s->vnow = riso_max(s->vnow, t->node.key);
+		t->vnow = riso_max(t->vnow, g->node.key);
+	}
+	move(s, &t->line, &g->node, g->in_line, g->node.key + share);
 	move(s, &s->line, &t->node, t->line.num, t->node.key + share);
 }
 
@@ -153,16 +131,15 @@ void riso_share_charge(struct riso_share_line *s, struct riso_share_tenant *t,
  * @s: the turns
  * @t: its tenant
  * @g: the group
- * @in_line: it stands in line
  * @ns: device time
  * @weight: of the group, not 0
  */
 void riso_share_refund(struct riso_share_line *s, struct riso_share_tenant *t,
-		       struct riso_share_group *g, bool in_line, __u64 ns, __u32 weight)
+		       struct riso_share_group *g, __u64 ns, __u32 weight)
 {
 	__u64 share = ns * RISO_WEIGHT_DEFAULT / weight;
 
-	move(s, &t->line, &g->node, in_line,
+	move(s, &t->line, &g->node, g->in_line,
 	     g->node.key - (share < g->node.key ? share : g->node.key));
 	move(s, &s->line, &t->node, t->line.num,
 	     t->node.key - (share < t->node.key ? share : t->node.key));

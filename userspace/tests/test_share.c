@@ -116,7 +116,6 @@ struct group {
 	struct riso_share_group share;
 	struct riso_share_tenant *tenant;
 	uint32_t weight;
-	bool in_line;
 	bool served;		/* since anybody came */
 	uint64_t vtime;		/* as it should be */
 };
@@ -134,6 +133,7 @@ static void begin_world(bool shared)
 	memset(tenants, 0, sizeof(tenants));
 	memset(groups, 0, sizeof(groups));
 	line.vnow = random_to(1000000);
+	line.slice_ns = SLICE;
 	for (i = 0; i < GROUPS; i++)
 		riso_share_begin_tenant(&line, &tenants[i]);
 	for (i = 0; i < GROUPS; i++) {
@@ -147,16 +147,15 @@ static void come_or_go(struct group *g)
 {
 	uint64_t vnow = g->tenant->vnow;
 
-	if (g->in_line) {
+	if (g->share.in_line) {
 		riso_share_leave(&line, g->tenant, &g->share);
 	} else {
-		riso_share_enter(&line, g->tenant, &g->share, SLICE);
+		riso_share_enter(&line, g->tenant, &g->share);
 		/* Nobody brings along more than a slice, and nobody loses anything. */
 		assert_true(g->share.node.key + SLICE >= vnow);
 		assert_true(g->tenant->node.key + SLICE >= line.vnow);
 		assert_true(g->share.node.key >= g->vtime);
 	}
-	g->in_line = !g->in_line;
 	g->vtime = g->share.node.key;
 }
 
@@ -176,7 +175,7 @@ static void check_fair(const struct group *a, const struct group *b)
 {
 	uint64_t chunk = CHUNK * RISO_WEIGHT_DEFAULT / a->weight;
 
-	if (!a->served || !a->in_line || !b->in_line || a->tenant != b->tenant)
+	if (!a->served || !a->share.in_line || !b->share.in_line || a->tenant != b->tenant)
 		return;
 	if (a->share.node.key > b->share.node.key + chunk)
 		fail_msg("%llu ahead, %llu allowed",
@@ -189,7 +188,7 @@ static void check_tenants(const struct group *a, const struct group *b)
 {
 	uint64_t chunk = CHUNK * RISO_WEIGHT_DEFAULT / a->weight;
 
-	if (a->served && b->in_line)
+	if (a->served && b->share.in_line)
 		assert_true(a->tenant->node.key <= b->tenant->node.key + chunk);
 }
 
@@ -197,16 +196,16 @@ static void serve(struct group *g)
 {
 	uint64_t ns = 1 + random_to(CHUNK);
 	uint64_t before = g->share.node.key;
+	uint64_t tenant = g->tenant->node.key;
 
-	assert_true(g->in_line);
-	riso_share_serve(&line, g->tenant, &g->share);
-	/* Who comes now begins where it is, at least. */
-	assert_true(line.vnow >= g->tenant->node.key && g->tenant->vnow >= before);
+	assert_true(g->share.in_line);
 	riso_share_charge(&line, g->tenant, &g->share, true, ns, g->weight);
+	/* Who comes now begins where it was, at least. */
+	assert_true(line.vnow >= tenant && g->tenant->vnow >= before);
 	/* All of it was charged, and what was not used is given back to the last bit. */
 	assert_int_equal(g->share.node.key, before + ns * RISO_WEIGHT_DEFAULT / g->weight);
 	if (random_to(8) == 0) {
-		riso_share_refund(&line, g->tenant, &g->share, true, ns, g->weight);
+		riso_share_refund(&line, g->tenant, &g->share, ns, g->weight);
 		assert_int_equal(g->share.node.key, before);
 		return;
 	}
@@ -222,7 +221,7 @@ static void check_first(const struct group *g)
 	for (i = 0; i < GROUPS; i++) {
 		const struct group *other = &groups[i];
 
-		if (!other->in_line)
+		if (!other->share.in_line)
 			continue;
 		assert_true(g->tenant->node.key <= other->tenant->node.key);
 		if (other->tenant == g->tenant)
@@ -282,7 +281,6 @@ static void takes_turns(void **state)
 	for (round = 0; round < 100; round++) {
 		for (i = 0; i < GROUPS; i++) {
 			assert_ptr_equal(first(), &groups[i]);
-			riso_share_serve(&line, groups[i].tenant, &groups[i].share);
 			riso_share_charge(&line, groups[i].tenant, &groups[i].share, true,
 					  CHUNK, RISO_WEIGHT_DEFAULT);
 		}

@@ -115,6 +115,7 @@ static void begin_world(void)
 	w.limits.speed = rate;
 	w.timer_ns = RISO_NEVER;
 	w.pacer.next = w.now;
+	w.line.slice_ns = cost(2 * w.chunk);
 	riso_estimate_restart(&w.estimate);
 	riso_path_restart(&w.path, w.now);
 	for (i = 0; i < w.num_groups; i++) {
@@ -134,15 +135,6 @@ static void update_load(void)
 
 	w.on_path = riso_path_bytes(&w.path, rate);
 	riso_pacer_set_load(&w.pacer, &w.load, w.inflight - riso_min(w.inflight, w.on_path));
-}
-
-static void bring_chunks(struct group *g)
-{
-	if (!g->chunks) {
-		riso_share_enter(&w.line, &g->tenant, &g->share, cost(2 * w.chunk));
-		g->waits_since = w.posted_ns;
-	}
-	g->chunks += g->always ? WORLD_STEPS : 1 + random_to(2 * BURST);
 }
 
 static void complete_oldest(void)
@@ -192,7 +184,7 @@ static void post_in_vain(struct group *g)
 	riso_share_charge(&w.line, &g->tenant, &g->share, true, ns, g->weight);
 	riso_pacer_advance(&w.pacer, w.limits.tick_ns, ns, w.now);
 	riso_pacer_refund(&w.pacer, ns);
-	riso_share_refund(&w.line, &g->tenant, &g->share, true, ns, g->weight);
+	riso_share_refund(&w.line, &g->tenant, &g->share, ns, g->weight);
 	assert_int_equal(g->share.node.key, key);
 	/* Time that had gone by unused is lost, whether something is posted or not. */
 	assert_int_equal(w.pacer.next, riso_max(before.next, w.now - w.limits.tick_ns));
@@ -202,10 +194,14 @@ static void post_in_vain(struct group *g)
 static void post(struct group *g, uint64_t chunks)
 {
 	uint64_t bytes = chunks * w.chunk;
+	uint64_t served = riso_max(w.line.vnow, w.line.slice_ns);
+	uint64_t vtime = riso_max(g->tenant.node.key, served - w.line.slice_ns);
 	uint64_t i;
 
-	riso_share_serve(&w.line, &g->tenant, &g->share);
 	riso_share_charge(&w.line, &g->tenant, &g->share, true, cost(bytes), g->weight);
+	/* Credit of more than a slice pays for nothing, in line or not. */
+	assert_true(g->tenant.node.key >=
+		    vtime + cost(bytes) * RISO_WEIGHT_DEFAULT / g->weight);
 	if (w.limits.clocked)
 		riso_pacer_advance(&w.pacer, w.limits.tick_ns, cost(bytes), w.now);
 	for (i = 0; i < chunks; i++)
@@ -216,7 +212,7 @@ static void post(struct group *g, uint64_t chunks)
 	update_load();
 	g->waits_since = w.posted_ns;
 	g->chunks -= chunks;
-	if (!g->chunks)
+	if (!g->chunks && g->share.in_line)
 		riso_share_leave(&w.line, &g->tenant, &g->share);
 }
 
@@ -275,34 +271,57 @@ static void check_denial(const struct riso_pacer_say *say)
 		assert_true(say->when >= clock && say->when != RISO_NEVER);
 }
 
+/* Let a group post what it may, true if it may. */
+static bool take_turn(struct group *g)
+{
+	struct riso_pacer_piece oldest = oldest_piece();
+	struct riso_pacer_say say;
+	uint64_t chunks = 1;
+
+	say = riso_pacer_ask(&w.pacer, &w.limits, w.chunk, &oldest, w.now);
+	if (say.verdict != RISO_PACER_GO) {
+		check_denial(&say);
+		w.timer_ns = say.when;
+		return false;
+	}
+	while (chunks < g->chunks && (chunks + 1) * w.chunk <= say.bytes)
+		chunks++;
+	post(g, chunks);
+	check_window(oldest.known ? oldest.bytes : 0);
+	check_clock(chunks);
+	return true;
+}
+
+/* A group that finds nobody in line may have its turn without standing there. */
+static void bring_chunks(struct group *g)
+{
+	bool comes = !g->chunks;
+
+	g->chunks += g->always ? WORLD_STEPS : 1 + random_to(2 * BURST);
+	if (!comes)
+		return;
+	g->waits_since = w.posted_ns;
+	if (!first() && random_to(2))
+		take_turn(g);
+	if (g->chunks)
+		riso_share_enter(&w.line, &g->tenant, &g->share);
+}
+
 /* Post what may be posted; the number of calls of the pacer is bounded. */
 static void run(void)
 {
-	struct riso_pacer_say say;
 	unsigned int asked = 0;
 	struct group *g;
 
 	w.timer_ns = RISO_NEVER;
 	while ((g = first())) {
-		struct riso_pacer_piece oldest = oldest_piece();
-		uint64_t chunks = 1;
-
 		/* A window of 7 chunks, a tick of 100 us at the pace, and what fills the path */
 		assert_true(asked++ < 10 + (riso_bytes_in(200000, w.limits.pace) + w.on_path) /
 				       w.chunk);
 		if (!random_to(16))
 			post_in_vain(g);
-		say = riso_pacer_ask(&w.pacer, &w.limits, w.chunk, &oldest, w.now);
-		if (say.verdict != RISO_PACER_GO) {
-			check_denial(&say);
-			w.timer_ns = say.when;
+		if (!take_turn(g))
 			return;
-		}
-		while (chunks < g->chunks && (chunks + 1) * w.chunk <= say.bytes)
-			chunks++;
-		post(g, chunks);
-		check_window(oldest.known ? oldest.bytes : 0);
-		check_clock(chunks);
 	}
 }
 
@@ -455,7 +474,7 @@ static void learns_rate_and_path(void **state)
 	}
 	riso_path_restart(&w.path, w.now);
 	w.groups[0].chunks = 1;
-	riso_share_enter(&w.line, &w.groups[0].tenant, &w.groups[0].share, 0);
+	riso_share_enter(&w.line, &w.groups[0].tenant, &w.groups[0].share);
 	run();
 	w.now = adapter_next(&w.adapter);
 	complete_oldest();
