@@ -78,9 +78,9 @@ static bool fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done
 
 	if (s->sq_used >= f->sq_depth && s->head != s->tail)
 		return false;
-	if (f->flush)
+	if (f->phase == RISO_PHASE_FLUSHING)
 		return room;
-	if (f->ending)
+	if (f->phase == RISO_PHASE_ENDING)
 		return room || !done;
 	return room && (!riso_wr_is_fetch(rec->wr.opcode) ||
 			s->rd_out < riso_batch_fetches(f));
@@ -102,13 +102,14 @@ bool riso_batch_next(struct riso_flow *f, u64 now, struct riso_next *next)
 	const struct riso_rec *rec;
 
 	lockdep_assert_held(&f->rd->lock);
-	if (f->posting || f->paused || f->refused)
+	if (f->posting || f->paused || f->phase == RISO_PHASE_REFUSED)
 		return false;
 	while (riso_ring_len(q) && riso_ring_at(q, q->head)->dead)
 		riso_ring_drop_head(f);
 	if (!riso_ring_len(q) || now < f->retry_ns)
 		return false;
-	if (!f->flush && (f->state < IB_QPS_RTS || f->state == IB_QPS_SQD))
+	if (f->phase != RISO_PHASE_FLUSHING &&
+	    (f->state < IB_QPS_RTS || f->state == IB_QPS_SQD))
 		return false;
 	rec = riso_ring_at(q, q->head);
 	*next = next_of(rec, q->cur.done);
@@ -343,6 +344,7 @@ enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
 	struct riso_batch *b = &f->batch;
 	struct riso_ring *q = &f->q;
 	struct riso_slots *s = f->slots;
+	bool flushing = f->phase == RISO_PHASE_FLUSHING;
 	const struct riso_mark *m;
 	u32 taken = b->num;
 	u32 i;
@@ -376,12 +378,12 @@ enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
 	}
 	if (err == -ENOMEM || err == -EAGAIN || err == -ENOTCONN) {
 		/* It may have waited for something else meanwhile. */
-		if (taken || !f->flush || !f->fail_ns ||
+		if (taken || !flushing || !f->fail_ns ||
 		    now > f->retry_ns + RISO_REFUSE_NS / 2)
-			f->fail_ns = f->flush ? now : 0;
+			f->fail_ns = flushing ? now : 0;
 		f->retry_ns = now + (RISO_RETRY_NS << f->retries);
 		f->retries = min_t(u32, f->retries + 1, RISO_RETRY_DOUBLINGS);
-		if (!f->flush || now - f->fail_ns < RISO_REFUSE_NS) {
+		if (!flushing || now - f->fail_ns < RISO_REFUSE_NS) {
 			f->rd->stats[RISO_STAT_POST_RETRY]++;
 			return RISO_POSTED_RETRY;
 		}

@@ -39,11 +39,13 @@ struct riso_mark {
  * @wr: work requests made for chunks
  * @mark: one for each work request, and one for when the provider has taken them all
  * @num: work requests
+ * @charged: its group was charged for it
  */
 struct riso_batch {
 	struct ib_rdma_wr wr[RISO_BATCH];
 	struct riso_mark mark[RISO_BATCH + 1];
 	u32 num;
+	bool charged;
 };
 
 /**

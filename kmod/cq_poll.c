@@ -90,7 +90,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 		s->err_seq = slot->seq;
 		rd->stats[RISO_STAT_FLUSHED]++;
 		if (f) {
-			f->flush = true;
+			riso_flow_step(f, RISO_ON_FAIL);
 			riso_news_failed(f, wc->status);
 			riso_ring_kill(f, slot->seq);
 		}

@@ -155,7 +155,7 @@ void riso_flow_resume(struct riso_flow *f)
 
 	spin_lock_irq(&rd->lock);
 	f->paused = false;
-	if (f->refused)
+	if (f->phase == RISO_PHASE_REFUSED)
 		queue_delayed_work(riso_wq, &f->refuse, 0);
 	riso_sched_wake(f);
 	spin_unlock_irq(&rd->lock);
@@ -173,8 +173,7 @@ static void reset_flow(struct riso_flow *f)
 	f->told_error = IB_WC_SUCCESS;
 	riso_observe_reset(f);
 	spin_lock_irq(&rd->lock);
-	f->flush = false;
-	f->refused = false;
+	riso_flow_step(f, RISO_ON_RESET);
 	f->told_refused = false;
 	f->marked = false;
 	WRITE_ONCE(f->error, IB_WC_SUCCESS);
@@ -263,7 +262,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr, int 
 	if (mask & IB_QP_STATE) {
 		f->state = attr->qp_state;
 		if (f->state == IB_QPS_ERR)
-			f->flush = true;
+			riso_flow_step(f, RISO_ON_FAIL);
 	}
 	riso_sched_wake(f);
 	spin_unlock_irq(&rd->lock);

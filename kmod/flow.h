@@ -13,6 +13,7 @@
 
 #include "arbiter.h"
 #include "batch.h"
+#include "core/phase.h"
 #include "dev.h"
 #include "observe.h"
 #include "ring.h"
@@ -54,12 +55,9 @@ enum riso_flow_mode {
  * @arb: in the list of its place
  * @place: where it stands if it has something to post
  * @arb_dir: the direction that it stands in
+ * @phase: how what is held goes out, changed by riso_flow_step() only
  * @posting: one CPU is posting for this flow
  * @paused: nobody may begin to post for this flow
- * @charged: what is being posted was charged
- * @flush: QP in error: post at once, do not cut
- * @ending: QP is about to end: what the peer is told of goes to the provider before
- * @refused: the provider takes no more; what is held is completed by us
  * @debt: its next batch does not wait
  * @stale: what it has out does not stand in the NIC
  * @reap: in riso_dev.reap: slots unretired
@@ -148,12 +146,9 @@ struct riso_flow {
 	struct list_head arb;
 	enum riso_place place;
 	enum riso_dir arb_dir;
+	enum riso_phase phase;
 	bool posting;
 	bool paused;
-	bool charged;
-	bool flush;
-	bool ending;
-	bool refused;
 	bool debt;
 	bool stale;
 	struct list_head reap;
@@ -226,6 +221,13 @@ static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
 		if (f->qp == qp)
 			return f;
 	return NULL;
+}
+
+/* Something happens that changes how what is held goes out; under &riso_dev.lock. */
+static inline void riso_flow_step(struct riso_flow *f, enum riso_phase_event event)
+{
+	lockdep_assert_held(&f->rd->lock);
+	f->phase = riso_phase_next(f->phase, event);
 }
 
 void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,

@@ -204,15 +204,15 @@ static void hand_over(struct riso_flow *f)
 		return;
 	for (;;) {
 		spin_lock_irq(&rd->lock);
-		done = !f->q.recs || !riso_ring_tells(&f->q) || f->flush ||
-		       f->refused || f->state != IB_QPS_RTS;
+		done = !f->q.recs || !riso_ring_tells(&f->q) || f->state != IB_QPS_RTS;
 		if (!done && was != f->q.head) {
 			was = f->q.head;
 			end = jiffies + msecs_to_jiffies(RISO_HAND_OVER_MS);
 		}
-		f->ending = !done && time_before(jiffies, end);
+		done = done || !time_before(jiffies, end);
+		riso_flow_step(f, done ? RISO_ON_HANDED_OVER : RISO_ON_HAND_OVER);
 		riso_sched_wake(f);
-		done = !f->ending;
+		done = f->phase != RISO_PHASE_ENDING;
 		spin_unlock_irq(&rd->lock);
 		if (done)
 			return;
@@ -279,7 +279,7 @@ static void flush(struct riso_flow *f)
 	struct riso_dev *rd = f->rd;
 
 	spin_lock_irq(&rd->lock);
-	f->flush = true;
+	riso_flow_step(f, RISO_ON_FAIL);
 	riso_sched_wake(f);
 	spin_unlock_irq(&rd->lock);
 	riso_sched_run(rd);

@@ -48,7 +48,6 @@ static struct riso_slot *take_mark(struct riso_flow *f)
 	slot->wqes++;
 	f->slots->sq_used++;
 	f->marked = true;
-	f->flush = true;
 	return slot;
 }
 

@@ -117,8 +117,8 @@ void riso_sched_remove(struct riso_flow *f)
 /* Does it post at once, and nothing is cut? */
 static bool goes_whole(const struct riso_flow *f)
 {
-	return f->flush || f->mode == RISO_FLOW_DRAIN ||
-	       (f->ending && riso_ring_tells(&f->q));
+	return f->phase == RISO_PHASE_FLUSHING || f->mode == RISO_FLOW_DRAIN ||
+	       (f->phase == RISO_PHASE_ENDING && riso_ring_tells(&f->q));
 }
 
 /* Does its next batch not wait for a turn? */
@@ -343,7 +343,7 @@ static bool pick_urgent(struct riso_dev *rd, u64 now, struct turn *t)
 	}
 	if (goes_whole(f)) {
 		qt.bytes = U64_MAX;
-		if (f->ending && riso_ring_tells(&f->q))
+		if (f->phase == RISO_PHASE_ENDING && riso_ring_tells(&f->q))
 			qt.end = f->q.told_end;
 	} else {
 		qt.chunk = riso_window_room(f, &next).chunk;
@@ -389,8 +389,8 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 	};
 
 	/* What is only flushed, or soon will be, takes no time of the device. */
-	f->charged = !f->flush && !f->ending;
-	if (f->charged)
+	f->batch.charged = f->phase == RISO_PHASE_PACED;
+	if (f->batch.charged)
 		riso_line_charge(rd, t->dir, f->group, &bill, now);
 	gd->turn += wire;
 	gd->turn_ops += ops;
@@ -488,7 +488,7 @@ static void refund(struct riso_flow *f, const struct riso_untaken *rest)
 		if (!rest->wire[dir])
 			continue;
 		riso_window_sub(f, dir, rest->wire[dir]);
-		if (f->charged)
+		if (f->batch.charged)
 			riso_line_refund(f->rd, dir, f->group, rest->wire[dir], rest->ops);
 	}
 	if (f->slots->head == f->slots->tail)
@@ -554,7 +554,7 @@ static void run(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		f->posting = false;
 		riso_pressure_serve(&f->group->pressure, false, now);
 		if (how == RISO_POSTED_REFUSED) {
-			f->refused = true;
+			riso_flow_step(f, RISO_ON_REFUSE);
 			queue_delayed_work(riso_wq, &f->refuse, 0);
 		} else if (how == RISO_POSTED_RETRY) {
 			rd->want_ns = min(rd->want_ns, f->retry_ns);
@@ -629,7 +629,7 @@ static int hold_chain(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 	err = riso_ring_add(f, wr, now, wire);
 	if (err)
 		return err;
-	if (f->refused)
+	if (f->phase == RISO_PHASE_REFUSED)
 		queue_delayed_work(riso_wq, &f->refuse, 0);
 	else if (first && is_sparse(f, wire, now))
 		f->q.sparse_end = f->q.tail;
