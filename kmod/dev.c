@@ -147,7 +147,7 @@ static void tell_dev(struct riso_dev *rd)
 	mutex_unlock(&tell_lock);
 }
 
-static void set_state(struct riso_dev *rd, enum riso_state state)
+static void set_state(struct riso_dev *rd, enum riso_dev_state state)
 {
 	spin_lock_irq(&rd->lock);
 	WRITE_ONCE(rd->state, state);
@@ -156,7 +156,7 @@ static void set_state(struct riso_dev *rd, enum riso_state state)
 }
 
 /* To another state, with all flows; control held. */
-static void enter(struct riso_dev *rd, enum riso_state state)
+static void enter(struct riso_dev *rd, enum riso_dev_state state)
 {
 	lockdep_assert_held(&rd->control);
 	set_state(rd, state);
@@ -223,7 +223,7 @@ static void unhook(struct riso_dev *rd)
 static bool bury(struct riso_dev *rd)
 {
 	mutex_lock(&rd->control);
-	set_state(rd, RISO_STATE_GONE);
+	set_state(rd, RISO_DEV_GONE);
 	mutex_unlock(&rd->control);
 	tell_dev(rd);
 	xa_erase(&devs, rd->index);
@@ -266,7 +266,7 @@ static void finish(struct riso_dev *rd)
 	mutex_lock(&rd->control);
 	removing = rd->removing;
 	orphan = rd->orphan;
-	set_state(rd, removing ? RISO_STATE_GONE : RISO_STATE_IDLE);
+	set_state(rd, removing ? RISO_DEV_GONE : RISO_DEV_IDLE);
 	complete_all(&rd->drained);
 	mutex_unlock(&rd->control);
 	if (!removing)
@@ -287,11 +287,11 @@ static void drain_work(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, drain);
-	bool leaving = READ_ONCE(rd->state) == RISO_STATE_DRAINING;
+	bool leaving = READ_ONCE(rd->state) == RISO_DEV_DRAINING;
 	bool settled, news;
 
 	/* A QP that came or went while the device was forgotten has queued this. */
-	if (READ_ONCE(rd->state) == RISO_STATE_GONE) {
+	if (READ_ONCE(rd->state) == RISO_DEV_GONE) {
 		if (READ_ONCE(rd->covered))
 			uncover(rd);
 		return;
@@ -327,7 +327,7 @@ static void drain_work(struct work_struct *work)
 }
 
 /* From idle to observe or enable; control held. */
-static int start(struct riso_dev *rd, enum riso_state state,
+static int start(struct riso_dev *rd, enum riso_dev_state state,
 		 struct netlink_ext_ack *extack)
 {
 	int err;
@@ -350,31 +350,30 @@ static int start(struct riso_dev *rd, enum riso_state state,
 static void stop(struct riso_dev *rd)
 {
 	lockdep_assert_held(&rd->control);
-	enter(rd, RISO_STATE_DRAINING);
+	enter(rd, RISO_DEV_DRAINING);
 	mod_delayed_work(riso_wq, &rd->drain, 0);
 }
 
-static int set_mode(struct riso_dev *rd, enum riso_state mode,
+static int set_mode(struct riso_dev *rd, enum riso_mode mode,
 		    struct netlink_ext_ack *extack)
 {
+	enum riso_dev_state state = mode == RISO_MODE_ENABLE ? RISO_DEV_ENABLE : RISO_DEV_OBSERVE;
 	int err = 0;
 
 	lockdep_assert_held(&rd->control);
-	if (rd->state == mode)
+	if (riso_mode_of(rd->state) == mode)
 		return 0;
-	if (rd->state == RISO_STATE_DRAINING) {
-		if (mode == RISO_STATE_IDLE)
-			return 0;
+	if (rd->state == RISO_DEV_DRAINING) {
 		NL_SET_ERR_MSG(extack,
 			       "the device is draining, try again when it is idle");
 		return -EBUSY;
 	}
-	if (mode == RISO_STATE_IDLE)
+	if (mode == RISO_MODE_DISABLE)
 		stop(rd);
-	else if (rd->state == RISO_STATE_IDLE)
-		err = start(rd, mode, extack);
+	else if (rd->state == RISO_DEV_IDLE)
+		err = start(rd, state, extack);
 	else
-		enter(rd, mode);
+		enter(rd, state);
 	if (!err)
 		tell_dev(rd);
 	return err;
@@ -522,9 +521,9 @@ void riso_dev_remove(struct riso_dev *rd)
 
 	mutex_lock(&rd->control);
 	rd->removing = true;
-	if (rd->state == RISO_STATE_OBSERVE || rd->state == RISO_STATE_ENABLE)
+	if (rd->state == RISO_DEV_OBSERVE || rd->state == RISO_DEV_ENABLE)
 		stop(rd);
-	draining = rd->state == RISO_STATE_DRAINING;
+	draining = rd->state == RISO_DEV_DRAINING;
 	mutex_unlock(&rd->control);
 	cancel_delayed_work_sync(&rd->lease);
 	if (draining) {
@@ -532,7 +531,7 @@ void riso_dev_remove(struct riso_dev *rd)
 					    msecs_to_jiffies(RISO_REMOVE_MS));
 		mutex_lock(&rd->control);
 		/* Its owners go after us: the hooks stay until they have. */
-		rd->orphan = rd->state == RISO_STATE_DRAINING;
+		rd->orphan = rd->state == RISO_DEV_DRAINING;
 		draining = rd->orphan;
 		mutex_unlock(&rd->control);
 	}

@@ -39,20 +39,17 @@ enum {
 };
 
 /**
- * enum riso_state - what the module does with a device
- * @RISO_STATE_IDLE: QPs are registered, nothing else is hooked
- * @RISO_STATE_OBSERVE: traffic is counted, never touched
- * @RISO_STATE_ENABLE: flows are managed
- * @RISO_STATE_DRAINING: being disabled, held work requests go out
- * @RISO_STATE_GONE: the device is being removed
+ * riso_mode_of - the mode that led to a state
+ * @state: of a device
+ *
+ * Return: the mode.
  */
-enum riso_state {
-	RISO_STATE_IDLE,
-	RISO_STATE_OBSERVE,
-	RISO_STATE_ENABLE,
-	RISO_STATE_DRAINING,
-	RISO_STATE_GONE,
-};
+static inline enum riso_mode riso_mode_of(enum riso_dev_state state)
+{
+	if (state == RISO_DEV_OBSERVE)
+		return RISO_MODE_OBSERVE;
+	return state == RISO_DEV_ENABLE ? RISO_MODE_ENABLE : RISO_MODE_DISABLE;
+}
 
 /**
  * struct riso_cfg - settings of a device
@@ -118,14 +115,14 @@ struct riso_budget {
 /**
  * struct riso_change - a set of settings to change at once
  * @mask: which members of @cfg count, bits RISO_SET_*
- * @mode: RISO_STATE_IDLE, _OBSERVE or _ENABLE, if RISO_SET_MODE
+ * @mode: the new mode, if RISO_SET_MODE
  * @cfg: the new values
  * @lease_ns: how long they hold, 0 for until they are changed
  * @steer: of the agent that lends them
  */
 struct riso_change {
 	u32 mask;
-	enum riso_state mode;
+	enum riso_mode mode;
 	struct riso_cfg cfg;
 	u64 lease_ns;
 	struct riso_steer steer;
@@ -246,7 +243,7 @@ struct riso_dev {
 	struct mutex mutex;	/* see above */
 	unsigned int noio;
 	struct mutex control;	/* see above */
-	enum riso_state state;
+	enum riso_dev_state state;
 	struct xarray qpns;
 	struct xarray groups;
 	DECLARE_HASHTABLE(idents, RISO_GROUP_HASH_BITS);
@@ -323,7 +320,7 @@ struct riso_dev {
  * @name: of the ib_device
  * @index: of the ib_device
  * @ports: of the ib_device
- * @state: see &enum riso_state
+ * @state: see &enum riso_dev_state
  * @cfg: settings of the operator
  * @latency_flows: latency flows in RTS (L)
  * @managed_flows: flows that are queued and paced
@@ -334,7 +331,7 @@ struct riso_dev_info {
 	char name[IB_DEVICE_NAME_MAX];
 	u32 index;
 	u32 ports;
-	enum riso_state state;
+	enum riso_dev_state state;
 	struct riso_cfg cfg;
 	u32 latency_flows;
 	u32 managed_flows;

@@ -270,7 +270,7 @@ static bool settle_flow(struct riso_flow *f)
 	if (f->mode == RISO_FLOW_PASS)
 		return true;
 	if (f->mode == RISO_FLOW_MANAGED)
-		return f->rd->state == RISO_STATE_ENABLE;
+		return f->rd->state == RISO_DEV_ENABLE;
 	if (riso_ring_len(&f->q) || f->posting ||
 	    (f->slots && f->slots->head != f->slots->tail))
 		return false;
@@ -295,7 +295,7 @@ u32 riso_manage_settle_all(struct riso_dev *rd)
 	/* Programs can have the drain work run without end: it looks no further then. */
 	spin_lock_irq(&rd->lock);
 	settled = !rd->draining_flows &&
-		  (rd->state == RISO_STATE_ENABLE || !rd->managed_flows);
+		  (rd->state == RISO_DEV_ENABLE || !rd->managed_flows);
 	spin_unlock_irq(&rd->lock);
 	if (settled)
 		return 0;

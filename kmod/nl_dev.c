@@ -129,11 +129,6 @@ static void read_u32(struct nlattr **attrs, int attr, u32 *val, u32 bit,
 
 int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	static const enum riso_state state_of_mode[] = {
-		[RISO_MODE_DISABLE] = RISO_STATE_IDLE,
-		[RISO_MODE_OBSERVE] = RISO_STATE_OBSERVE,
-		[RISO_MODE_ENABLE] = RISO_STATE_ENABLE,
-	};
 	struct riso_change chg = {};
 	struct riso_dev *rd;
 	u32 histogram = 0;
@@ -148,7 +143,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 
 	read_u32(info->attrs, RDMA_ISOLATE_A_DEV_MODE, &mode,
 		 RISO_SET_MODE, &chg);
-	chg.mode = state_of_mode[mode];
+	chg.mode = mode;
 	read_u64(info->attrs, RDMA_ISOLATE_A_DEV_MAX_RATE, &chg.cfg.max_rate,
 		 RISO_SET_MAX_RATE, &chg);
 	read_u64(info->attrs, RDMA_ISOLATE_A_DEV_MAX_OPS, &chg.cfg.max_ops,

@@ -18,11 +18,6 @@
 #include "show.h"
 #include "stats.h"
 
-static_assert((int)RISO_DEV_IDLE == (int)RISO_STATE_IDLE);
-static_assert((int)RISO_DEV_OBSERVE == (int)RISO_STATE_OBSERVE);
-static_assert((int)RISO_DEV_ENABLE == (int)RISO_STATE_ENABLE);
-static_assert((int)RISO_DEV_DRAINING == (int)RISO_STATE_DRAINING);
-static_assert((int)RISO_DEV_GONE == (int)RISO_STATE_GONE);
 static_assert((int)RISO_ERROR_NONE == (int)IB_WC_SUCCESS);
 static_assert((int)RISO_ERROR_RNR_RETRY_EXCEEDED == (int)IB_WC_RNR_RETRY_EXC_ERR);
 static_assert((int)RISO_ERROR_GENERAL == (int)IB_WC_GENERAL_ERR);

@@ -240,7 +240,7 @@ static void fold(struct riso_flow *f)
 struct riso_traffic __percpu *riso_observe_flow(struct riso_flow *f,
 						struct riso_traffic __percpu *spare)
 {
-	bool observing = READ_ONCE(f->rd->state) == RISO_STATE_OBSERVE;
+	bool observing = READ_ONCE(f->rd->state) == RISO_DEV_OBSERVE;
 	/* data_race(): whoever changes it goes through all flows after. */
 	bool timing = observing && data_race(f->rd->cfg.histogram);
 	struct riso_watch *w;
@@ -280,12 +280,12 @@ static void equip_flows(struct riso_dev *rd)
 
 	lockdep_assert_held(&rd->control);
 	do {
-		if (!spare && rd->state == RISO_STATE_OBSERVE)
+		if (!spare && rd->state == RISO_DEV_OBSERVE)
 			spare = alloc_percpu(struct riso_traffic);
 		riso_dev_lock(rd);
 		xa_for_each_start(&rd->qpns, qpn, f, next) {
 			spare = riso_observe_flow(f, spare);
-			if (!spare && rd->state == RISO_STATE_OBSERVE)
+			if (!spare && rd->state == RISO_DEV_OBSERVE)
 				break;
 			riso_dev_pass(rd, &held, 1);
 		}
@@ -303,7 +303,7 @@ static void equip_flows(struct riso_dev *rd)
  */
 void riso_observe_update(struct riso_dev *rd)
 {
-	bool observing = rd->state == RISO_STATE_OBSERVE;
+	bool observing = rd->state == RISO_DEV_OBSERVE;
 	bool timing = observing && rd->cfg.histogram;
 	bool ended = rd->observing && !observing;
 	struct riso_flow *f;

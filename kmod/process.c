@@ -263,7 +263,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_user
 	u64 need, bytes;
 
 	/* The next round goes on with the others in line, or the timer: this holds for it. */
-	if (!rd->drops && rd->state == RISO_STATE_ENABLE)
+	if (!rd->drops && rd->state == RISO_DEV_ENABLE)
 		return false;
 	need = read_user(u, dir, now);
 	bytes = clamp(need, least_grant(rd), largest_grant(rd));
@@ -327,7 +327,7 @@ static struct riso_pacing make_pacing(const struct riso_dev *rd, u64 now)
 	if (riso_is_shaped(rd))
 		p.window = 2 * riso_window(rd) + riso_bytes_in(RISO_PATH_NS,
 						     rd->cfg.max_rate);
-	if (rd->state == RISO_STATE_ENABLE && (riso_is_shaped(rd) || contested))
+	if (rd->state == RISO_DEV_ENABLE && (riso_is_shaped(rd) || contested))
 		p.mode = RISO_USER_PACED;
 	if (rd->cfg.max_ops)
 		p.op_bytes = min_t(u64, U32_MAX, div64_u64(rd->cfg.max_rate,
@@ -406,7 +406,7 @@ int riso_process_join(struct riso_user *u)
 	int dir;
 
 	lockdep_assert_held(&rd->lock);
-	if (rd->state == RISO_STATE_GONE)
+	if (rd->state == RISO_DEV_GONE)
 		return -ENODEV;
 	if (u->group->user)
 		return -EBUSY;

@@ -99,7 +99,7 @@ bool riso_reason_is_reference(const struct riso_flow *f)
 enum riso_reason riso_reason_of(const struct riso_flow *f)
 {
 	/* Whoever changes it goes through all flows after. */
-	enum riso_state state = READ_ONCE(f->rd->state);
+	enum riso_dev_state state = READ_ONCE(f->rd->state);
 
 	if (riso_reason_is_reference(f))
 		return RISO_REASON_REFERENCE;
@@ -113,9 +113,9 @@ enum riso_reason riso_reason_of(const struct riso_flow *f)
 		return RISO_REASON_ULP_NOT_LISTED;
 	if (!f->cq_room && !f->shim)
 		return RISO_REASON_NO_CQ_ROOM;
-	if (state == RISO_STATE_OBSERVE)
+	if (state == RISO_DEV_OBSERVE)
 		return RISO_REASON_OBSERVE_ONLY;
-	if (state != RISO_STATE_ENABLE)
+	if (state != RISO_DEV_ENABLE)
 		return RISO_REASON_DISABLED;
 	if (f->no_memory)
 		return RISO_REASON_MEMORY;

@@ -23,22 +23,20 @@
 #include "settings.h"
 #include "sysfs.h"
 
-/* By &enum riso_state. */
+/* By &enum riso_dev_state. */
 static const char * const states[] = {
-	[RISO_STATE_IDLE] = "idle",
-	[RISO_STATE_OBSERVE] = "observe",
-	[RISO_STATE_ENABLE] = "enable",
-	[RISO_STATE_DRAINING] = "draining",
-	[RISO_STATE_GONE] = "gone",
+	[RISO_DEV_IDLE] = "idle",
+	[RISO_DEV_OBSERVE] = "observe",
+	[RISO_DEV_ENABLE] = "enable",
+	[RISO_DEV_DRAINING] = "draining",
+	[RISO_DEV_GONE] = "gone",
 };
 
-/* What somebody asked for, by the state that came of it. */
+/* By &enum riso_mode. */
 static const char * const modes[] = {
-	[RISO_STATE_IDLE] = "disable",
-	[RISO_STATE_OBSERVE] = "observe",
-	[RISO_STATE_ENABLE] = "enable",
-	[RISO_STATE_DRAINING] = "disable",
-	[RISO_STATE_GONE] = "disable",
+	[RISO_MODE_DISABLE] = "disable",
+	[RISO_MODE_OBSERVE] = "observe",
+	[RISO_MODE_ENABLE] = "enable",
 };
 
 /**
@@ -87,7 +85,7 @@ static ssize_t mode_show(struct device *dev, struct device_attribute *attr,
 	struct riso_dev_info info;
 
 	riso_dev_fill_info(dev_of(dev), &info);
-	return sysfs_emit(buf, "%s\n", modes[info.state]);
+	return sysfs_emit(buf, "%s\n", modes[riso_mode_of(info.state)]);
 }
 
 static ssize_t mode_store(struct device *dev, struct device_attribute *attr,
@@ -99,8 +97,7 @@ static ssize_t mode_store(struct device *dev, struct device_attribute *attr,
 
 	if (err)
 		return err;
-	/* The first three are the states that can be asked for. */
-	mode = __sysfs_match_string(modes, RISO_STATE_DRAINING, buf);
+	mode = sysfs_match_string(modes, buf);
 	if (mode < 0)
 		return mode;
 	chg.mode = mode;
