@@ -22,7 +22,7 @@ struct riso_cfg;
 struct riso_dev;
 struct riso_flow;
 struct riso_slot;
-struct riso_user;
+struct riso_process;
 
 /* Local to remote (WRITE, SEND, atomics) and remote to local (READ). */
 enum riso_dir {
@@ -94,7 +94,7 @@ struct riso_group_dir {
  * @users: flows that belong to it, protected by &riso_dev.mutex
  * @weight: share against other groups
  * @who: what its flows have in common
- * @user: the process takes part by itself, or NULL
+ * @process: takes part by itself, or NULL
  * @senders: flows in RTS that it posts for under grants, written under &riso_dev.mutex
  * @rcu: frees it
  * @fault: what its process did wrong last
@@ -119,7 +119,7 @@ struct riso_group {
 	unsigned int users;
 	u32 weight;
 	struct riso_identity who;
-	struct riso_user *user;
+	struct riso_process *process;
 	u32 senders;
 	struct rcu_head rcu;
 	enum riso_fault fault;
@@ -167,7 +167,7 @@ struct riso_group_info {
  * @share: whose turn it is
  * @pacer: when bulk may be posted
  * @estimate: what the device delivers
- * @user_load: bytes of &riso_pacer.load that processes say
+ * @process_load: bytes of &riso_pacer.load that processes say
  * @busy: flows with bytes in flight
  * @last: group served last
  * @last_ns: when that was
@@ -178,7 +178,7 @@ struct riso_arb {
 	struct riso_share_line share;
 	struct riso_pacer pacer;
 	struct riso_estimate estimate;
-	u64 user_load;
+	u64 process_load;
 	unsigned int busy;
 	const struct riso_group *last;
 	u64 last_ns;

@@ -92,7 +92,7 @@ unlock:
 
 /**
  * riso_attach_admit - let a process take part
- * @u: the process; its device is set
+ * @pr: the process; its device is set
  * @qpn: number of a QP of its own
  *
  * Context: the process itself, may sleep.
@@ -100,9 +100,9 @@ unlock:
  * place for it, which the QP shows from then on; -EBUSY if it takes part already;
  * -ENODEV; -ENOMEM.
  */
-int riso_attach_admit(struct riso_user *u, u32 qpn)
+int riso_attach_admit(struct riso_process *pr, u32 qpn)
 {
-	struct riso_dev *rd = u->rd;
+	struct riso_dev *rd = pr->rd;
 	struct riso_flow *f;
 	int err = -ENOENT;
 
@@ -110,23 +110,23 @@ int riso_attach_admit(struct riso_user *u, u32 qpn)
 	f = find_owned(rd, qpn);
 	if (!f)
 		goto unlock;
-	u->owner = f->who.owner;
-	err = f->group ? riso_place_take(&rd->places, &u->owner) : -ENOMEM;
+	pr->owner = f->who.owner;
+	err = f->group ? riso_place_take(&rd->places, &pr->owner) : -ENOMEM;
 	if (err == -EUSERS || err == -EDQUOT) {
 		f->report = RISO_REASON_NO_PLACE;
 		riso_classify_flow(f);
 	}
 	if (err)
 		goto unlock;
-	u->group = f->group;
+	pr->group = f->group;
 	spin_lock_irq(&rd->lock);
-	err = riso_process_join(u);
+	err = riso_process_join(pr);
 	spin_unlock_irq(&rd->lock);
 	if (err) {
-		riso_place_give_back(&rd->places, &u->owner);
+		riso_place_give_back(&rd->places, &pr->owner);
 		goto unlock;
 	}
-	u->group->users++;
+	pr->group->users++;
 	f->report = RISO_REASON_NONE;
 	riso_classify_flow(f);
 unlock:
@@ -136,23 +136,23 @@ unlock:
 
 /**
  * riso_attach_dismiss - a process takes part no longer
- * @u: the process, which registers nothing any more
+ * @pr: the process, which registers nothing any more
  *
  * Its group stays until riso_attach_put_group(). It may have any number of flows: others have
  * the mutex meanwhile, and the device may even go.
  *
  * Context: may sleep.
  */
-void riso_attach_dismiss(struct riso_user *u)
+void riso_attach_dismiss(struct riso_process *pr)
 {
-	struct riso_dev *rd = u->rd;
+	struct riso_dev *rd = pr->rd;
 	struct riso_flow *f;
 	unsigned long qpn;
 	u32 held = 0;
 
 	riso_dev_lock(rd);
 	xa_for_each(&rd->qpns, qpn, f) {
-		bool own = f->shim && f->group == u->group;
+		bool own = f->shim && f->group == pr->group;
 
 		if (own) {
 			riso_manage_set_shim(f, false);
@@ -162,25 +162,25 @@ void riso_attach_dismiss(struct riso_user *u)
 		riso_dev_pass(rd, &held, own ? RISO_WALK_UPDATE : 1);
 	}
 	/* Until here the process cannot take part anew, with the same flows. */
-	riso_place_give_back(&rd->places, &u->owner);
+	riso_place_give_back(&rd->places, &pr->owner);
 	spin_lock_irq(&rd->lock);
-	riso_process_leave(u);
+	riso_process_leave(pr);
 	spin_unlock_irq(&rd->lock);
 	riso_dev_unlock(rd);
 }
 
 /**
  * riso_attach_put_group - a process that was dismissed is gone
- * @u: the process
+ * @pr: the process
  *
  * Context: may sleep.
  */
-void riso_attach_put_group(struct riso_user *u)
+void riso_attach_put_group(struct riso_process *pr)
 {
-	struct riso_dev *rd = u->rd;
+	struct riso_dev *rd = pr->rd;
 
 	riso_dev_lock(rd);
-	riso_notify_faults(rd, u->group);
-	riso_group_put(rd, u->group);
+	riso_notify_faults(rd, pr->group);
+	riso_group_put(rd, pr->group);
 	riso_dev_unlock(rd);
 }

@@ -73,7 +73,7 @@ struct file_state {
 	bool attached;
 	bool closed;		/* by its owner, or that has ended */
 	atomic_t waits;
-	struct riso_user user;
+	struct riso_process process;
 };
 
 static DEFINE_MUTEX(files_lock);
@@ -132,8 +132,8 @@ static int chardev_open(struct inode *inode, struct file *file)
 		return -EPERM;
 	}
 	mutex_init(&fs->lock);
-	INIT_LIST_HEAD(&fs->user.list);
-	init_waitqueue_head(&fs->user.wait);
+	INIT_LIST_HEAD(&fs->process.list);
+	init_waitqueue_head(&fs->process.wait);
 	fs->mm = current->mm;
 	mmgrab(fs->mm);
 	fs->pid = task_tgid_nr(current);
@@ -143,9 +143,9 @@ static int chardev_open(struct inode *inode, struct file *file)
 		if (!fs->page[i])
 			goto err_free;
 	}
-	fs->user.kpage = page_address(fs->page[RISO_USER_KPAGE]);
-	fs->user.upage = page_address(fs->page[RISO_USER_UPAGE]);
-	riso_grant_init(&fs->user);
+	fs->process.kpage = page_address(fs->page[RISO_USER_KPAGE]);
+	fs->process.upage = page_address(fs->page[RISO_USER_UPAGE]);
+	riso_grant_init(&fs->process);
 	err = count_file(fs->owner);
 	if (err)
 		goto err_free;
@@ -179,8 +179,8 @@ static void close_state(struct file_state *fs)
 	fs->closed = true;
 	if (!fs->attached)
 		return;
-	riso_attach_dismiss(&fs->user);
-	run(fs->user.rd);
+	riso_attach_dismiss(&fs->process);
+	run(fs->process.rd);
 }
 
 /*
@@ -206,8 +206,8 @@ static int chardev_release(struct inode *inode, struct file *file)
 
 	close_state(fs);
 	if (fs->attached) {
-		riso_attach_put_group(&fs->user);
-		riso_dev_put(fs->user.rd);
+		riso_attach_put_group(&fs->process);
+		riso_dev_put(fs->process.rd);
 	}
 	uncount_file(fs->owner);
 	free_state(fs);
@@ -299,7 +299,7 @@ static int report(const void __user *arg)
 /* Take part in a device; its reference is the file's then. */
 static int join(struct file_state *fs, struct riso_dev *rd, u32 qpn)
 {
-	struct riso_user *u = &fs->user;
+	struct riso_process *pr = &fs->process;
 	struct timespec64 offset = { };
 	int err;
 
@@ -310,9 +310,9 @@ static int join(struct file_state *fs, struct riso_dev *rd, u32 qpn)
 	if (fs->attached)
 		return -EBUSY;
 	timens_add_monotonic(&offset);
-	u->offset_ns = timespec64_to_ns(&offset);
-	u->rd = rd;
-	err = riso_attach_admit(u, qpn);
+	pr->offset_ns = timespec64_to_ns(&offset);
+	pr->rd = rd;
+	err = riso_attach_admit(pr, qpn);
 	if (err)
 		return err;
 	/* Pairs with the acquire in check_attached(), which takes no lock. */
@@ -348,7 +348,7 @@ static int check_attached(const struct file_state *fs)
 	/* Pairs with the release in join(): all of the process is there. */
 	if (!smp_load_acquire(&fs->attached))
 		return -ENOTCONN;
-	return READ_ONCE(fs->user.gone) ? -ENODEV : 0;
+	return READ_ONCE(fs->process.gone) ? -ENODEV : 0;
 }
 
 static int reg(struct file_state *fs, void __user *arg)
@@ -366,12 +366,12 @@ static int reg(struct file_state *fs, void __user *arg)
 			return -EINVAL;
 		class = r.class;
 	}
-	err = wait_turn(fs->user.rd) ?: mutex_lock_killable(&fs->lock);
+	err = wait_turn(fs->process.rd) ?: mutex_lock_killable(&fs->lock);
 	if (err)
 		return err;
 	/* The process may have closed the file meanwhile. */
 	err = check_attached(fs) ?:
-	      riso_attach_register(fs->user.rd, r.qpn, &class, wishes);
+	      riso_attach_register(fs->process.rd, r.qpn, &class, wishes);
 	mutex_unlock(&fs->lock);
 	if (err)
 		return err;
@@ -379,56 +379,56 @@ static int reg(struct file_state *fs, void __user *arg)
 	return copy_to_user(arg, &r, sizeof(r)) ? -EFAULT : 0;
 }
 
-static bool has_news(const struct riso_user *u, const struct riso_ioc_wait *w,
+static bool has_news(const struct riso_process *pr, const struct riso_ioc_wait *w,
 		     u32 modes)
 {
 	int dir;
 
-	if (READ_ONCE(u->gone))
+	if (READ_ONCE(pr->gone))
 		return true;
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		if (READ_ONCE(u->dir[dir].seq) != w->seq[dir])
+		if (READ_ONCE(pr->dir[dir].seq) != w->seq[dir])
 			return true;
-	return READ_ONCE(u->mode) != w->mode || READ_ONCE(u->modes) != modes;
+	return READ_ONCE(pr->mode) != w->mode || READ_ONCE(pr->modes) != modes;
 }
 
 /* One more look at a page of this user: takes it off what the user may have. */
-static bool may_ask(struct riso_user *u)
+static bool may_ask(struct riso_process *pr)
 {
-	return riso_rate_take(&u->rd->asked, riso_place_key(&u->owner), RISO_ASK_NS,
+	return riso_rate_take(&pr->rd->asked, riso_place_key(&pr->owner), RISO_ASK_NS,
 			      RISO_ASK_BURST);
 }
 
 /* Neither lock nor turn is taken for whoever calls without a reason, or too often. */
 static void ask(struct file_state *fs)
 {
-	struct riso_user *u = &fs->user;
+	struct riso_process *pr = &fs->process;
 
-	if (!riso_grant_wishes(u) || !may_ask(u))
+	if (!riso_grant_wishes(pr) || !may_ask(pr))
 		return;
-	spin_lock_irq(&u->rd->lock);
-	riso_process_ask(u);
-	spin_unlock_irq(&u->rd->lock);
-	run(u->rd);
+	spin_lock_irq(&pr->rd->lock);
+	riso_process_ask(pr);
+	spin_unlock_irq(&pr->rd->lock);
+	run(pr->rd);
 }
 
 static int wait(struct file_state *fs, const void __user *arg)
 {
-	struct riso_user *u = &fs->user;
+	struct riso_process *pr = &fs->process;
 	struct riso_ioc_wait w;
 	u32 modes;
 	long ret;
 
 	if (copy_from_user(&w, arg, sizeof(w)))
 		return -EFAULT;
-	modes = READ_ONCE(u->modes);
+	modes = READ_ONCE(pr->modes);
 	ask(fs);
-	if (!w.timeout_us || has_news(u, &w, modes))
+	if (!w.timeout_us || has_news(pr, &w, modes))
 		return 0;
 	/* One thread at a time: a grant wakes up one. */
 	if (atomic_xchg(&fs->waits, 1))
 		return -EBUSY;
-	ret = wait_event_interruptible_hrtimeout(u->wait, has_news(u, &w, modes),
+	ret = wait_event_interruptible_hrtimeout(pr->wait, has_news(pr, &w, modes),
 						 ns_to_ktime((u64)w.timeout_us *
 							     NSEC_PER_USEC));
 	atomic_set(&fs->waits, 0);

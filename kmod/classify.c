@@ -57,8 +57,8 @@ void riso_classify_flow(struct riso_flow *f)
 	spin_lock_irq(&rd->lock);
 	if (f->slots)
 		f->slots->class = f->class;
-	if (f->group && f->group->user && (f->class != was || f->choose != could))
-		riso_grant_classes(f->group->user);
+	if (f->group && f->group->process && (f->class != was || f->choose != could))
+		riso_grant_classes(f->group->process);
 	mode = f->mode;
 	if (f->q.recs && riso_reason_of(f) == RISO_REASON_NONE)
 		mode = RISO_FLOW_MANAGED;

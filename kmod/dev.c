@@ -126,7 +126,7 @@ void riso_dev_fill_info(struct riso_dev *rd, struct riso_dev_info *info)
 	info->latency_flows = READ_ONCE(rd->latency_flows);
 	info->managed_flows = READ_ONCE(rd->managed_flows);
 	info->held = READ_ONCE(rd->held);
-	info->programs = READ_ONCE(rd->num_users);
+	info->processes = READ_ONCE(rd->num_processes);
 	do {
 		seq = read_seqcount_begin(&rd->cfg_seq);
 		info->cfg = rd->own;

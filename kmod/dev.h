@@ -198,7 +198,7 @@ struct riso_change {
  * @running: @timer may be armed
  * @drops: processes that may still leave the line in this run
  * @grants: grants that may still be given in this run, by direction
- * @num_users: number of processes in @users
+ * @num_processes: number of processes in @processes
  * @mtu: the largest of a path so far, bytes
  * @shaped_ns: when @was_shaped was set last
  * @reap: flows with slots unretired, the one that posted longest ago first
@@ -209,7 +209,7 @@ struct riso_change {
  * @parked: flows whose provider queue was full
  * @managed: flows that have a queue, under @mutex
  * @news: flows of which listeners have to be told, those of the kernel first
- * @users: processes that take part
+ * @processes: processes that take part
  * @wait: where one waits for a flow to have done posting
  * @managed_flows: flows that are queued and paced
  * @draining_flows: flows that are queued, and then left alone
@@ -282,7 +282,7 @@ struct riso_dev {
 	int drops;
 
 	int grants[RISO_DIRS];
-	u32 num_users;
+	u32 num_processes;
 	u32 mtu;
 	u64 shaped_ns;
 	struct list_head reap;
@@ -295,7 +295,7 @@ struct riso_dev {
 	struct list_head parked;
 	struct list_head managed;
 	struct list_head news;
-	struct list_head users;
+	struct list_head processes;
 	wait_queue_head_t wait;
 	u32 managed_flows;
 	u32 draining_flows;
@@ -325,7 +325,7 @@ struct riso_dev {
  * @latency_flows: latency flows in RTS (L)
  * @managed_flows: flows that are queued and paced
  * @held: work requests in the queues
- * @programs: processes that take part by themselves
+ * @processes: processes that take part by themselves
  */
 struct riso_dev_info {
 	char name[IB_DEVICE_NAME_MAX];
@@ -336,7 +336,7 @@ struct riso_dev_info {
 	u32 latency_flows;
 	u32 managed_flows;
 	u32 held;
-	u32 programs;
+	u32 processes;
 };
 
 /**

@@ -2,7 +2,7 @@
 /*
  * What a process that shares in a device is told, and what it is believed.
  *
- * Owns the contents of the two pages of &struct riso_user (uapi/linux/
+ * Owns the contents of the two pages of &struct riso_process (uapi/linux/
  * rdma_isolate_user.h). The process can write anything to its page at any time: each
  * field is read once, held against what is known here, and nothing else follows from
  * it than what the process itself gets and is charged. The books are kept here and
@@ -39,10 +39,10 @@ enum {
 #define RISO_STANDING_NS (10ull * 365 * 24 * 3600 * NSEC_PER_SEC)
 
 /* Listeners are told, and nothing else. */
-static void blame(struct riso_user *u, enum riso_fault fault)
+static void blame(struct riso_process *pr, enum riso_fault fault)
 {
-	u->group->fault = fault;
-	WRITE_ONCE(u->group->faults, u->group->faults | BIT(fault));
+	pr->group->fault = fault;
+	WRITE_ONCE(pr->group->faults, pr->group->faults | BIT(fault));
 }
 
 /* Bytes of grants that are good and not taken; *@num is how many, of *@untaken. */
@@ -70,31 +70,31 @@ static u64 good(const struct riso_share *ud, u32 taken, u64 now, u32 *num,
 }
 
 /* How far a counter of the process has come; one that goes back is not believed. */
-static u64 advance(struct riso_user *u, u64 *old, u64 new)
+static u64 advance(struct riso_process *pr, u64 *old, u64 new)
 {
 	u64 delta = new - *old;
 
 	*old = new;
 	if (delta <= RISO_STEP_MAX)
 		return delta;
-	blame(u, RISO_FAULT_COUNTERS);
+	blame(pr, RISO_FAULT_COUNTERS);
 	return 0;
 }
 
 /**
  * riso_grant_forget - what a process has done until now does not count
- * @u: the process
+ * @pr: the process
  *
  * Nobody has looked while the device was idle, and it may be any amount.
  */
-void riso_grant_forget(struct riso_user *u)
+void riso_grant_forget(struct riso_process *pr)
 {
 	int dir;
 
-	lockdep_assert_held(&u->rd->lock);
+	lockdep_assert_held(&pr->rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		const struct riso_udir *page = &u->upage->dir[dir];
-		struct riso_share *ud = &u->dir[dir];
+		const struct riso_udir *page = &pr->upage->dir[dir];
+		struct riso_share *ud = &pr->dir[dir];
 
 		/* What is done or owed was posted before. */
 		ud->done = smp_load_acquire(&page->done);
@@ -130,17 +130,17 @@ static void note_use(struct riso_share *ud, u64 bytes)
 
 /**
  * riso_grant_init - fill the page of a process that is not attached yet
- * @u: the process
+ * @pr: the process
  */
-void riso_grant_init(struct riso_user *u)
+void riso_grant_init(struct riso_process *pr)
 {
-	u->kpage->version = RISO_USER_VERSION;
-	u->kpage->header = RISO_PACKET_HEADER;
+	pr->kpage->version = RISO_USER_VERSION;
+	pr->kpage->header = RISO_PACKET_HEADER;
 }
 
 /**
  * riso_grant_read - look at what a process tells
- * @u: the process
+ * @pr: the process
  * @dir: direction
  * @now: time, ns
  * @posted: cost bytes that it has posted since the last call
@@ -148,73 +148,74 @@ void riso_grant_init(struct riso_user *u)
  *
  * Return: cost bytes that it may be granted, 0 as long as two grants are good.
  */
-u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
+u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 		    u64 *posted, u64 *debt)
 {
-	const struct riso_udir *page = &u->upage->dir[dir];
-	struct riso_share *ud = &u->dir[dir];
+	const struct riso_udir *page = &pr->upage->dir[dir];
+	struct riso_share *ud = &pr->dir[dir];
 	u64 want, out, granted;
 	u32 taken, num, untaken;
 
-	lockdep_assert_held(&u->rd->lock);
+	lockdep_assert_held(&pr->rd->lock);
 	/*
-	 * All that follows is read the other way round than it is written: what was taken
-	 * or posted before is seen, too.
+	 * The process writes posted, debt, done, taken and want in this order, each with a
+	 * release. All is read the other way round, so what it posted or took before it wrote
+	 * a number is seen with the number.
 	 */
 	want = min_t(u64, smp_load_acquire(&page->want), RISO_WANT_MAX);
-	/* likewise */
+	/* Pairs with the release of riso_udir.taken in the process. */
 	taken = smp_load_acquire(&page->taken);
 	ud->behind = taken != ud->seq;
 	granted = good(ud, taken, now, &num, &untaken);
 	ud->lapsed = num < untaken;
-	/* likewise */
-	advance(u, &ud->done, smp_load_acquire(&page->done));
-	/* likewise */
-	*debt = advance(u, &ud->debt, smp_load_acquire(&page->debt));
-	*posted = advance(u, &ud->posted, READ_ONCE(page->posted));
+	/* Pairs with the release of riso_udir.done in the process. */
+	advance(pr, &ud->done, smp_load_acquire(&page->done));
+	/* Pairs with the release of riso_udir.debt in the process. */
+	*debt = advance(pr, &ud->debt, smp_load_acquire(&page->debt));
+	*posted = advance(pr, &ud->posted, READ_ONCE(page->posted));
 	*debt = min(*debt, *posted);
 	note_use(ud, *posted - *debt);
 	if ((s32)(ud->seq - taken) < 0)
-		blame(u, RISO_FAULT_TAKEN);
+		blame(pr, RISO_FAULT_TAKEN);
 	out = ud->posted - ud->done;
 	if (out > RISO_WANT_MAX)
 		out = 0;
-	age_grants(ud, u->rd->lately_ns, now);
+	age_grants(ud, pr->rd->lately_ns, now);
 	ud->out = min(granted + out, ud->lately + ud->before);
-	if (want && ud->behind && u->mode == RISO_USER_PACED &&
+	if (want && ud->behind && pr->mode == RISO_USER_PACED &&
 	    now > ud->grant[ud->seq % ARRAY_SIZE(ud->grant)].not_after + RISO_STOPPED_NS)
-		blame(u, RISO_FAULT_STOPPED);
+		blame(pr, RISO_FAULT_STOPPED);
 	ud->want = num < ARRAY_SIZE(ud->grant) && want > granted ?
 		   want - granted : 0;
 	if (ud->unused < RISO_UNUSED_STOP)
 		return ud->want;
 	if (ud->want)
-		blame(u, RISO_FAULT_UNSPENT);
+		blame(pr, RISO_FAULT_UNSPENT);
 	ud->want = 0;
 	return 0;
 }
 
 /**
  * riso_grant_wishes - would it help to look at what a process tells?
- * @u: the process
+ * @pr: the process
  *
  * Takes no lock. What it misses, the next look at all processes finds.
  *
  * Context: any.
  * Return: true if the process wants something for which it does not stand in line.
  */
-bool riso_grant_wishes(const struct riso_user *u)
+bool riso_grant_wishes(const struct riso_process *pr)
 {
 	int dir;
 
-	if (READ_ONCE(u->mode) != RISO_USER_PACED || !READ_ONCE(u->group->senders))
+	if (READ_ONCE(pr->mode) != RISO_USER_PACED || !READ_ONCE(pr->group->senders))
 		return false;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		const struct riso_udir *page = &u->upage->dir[dir];
-		const struct riso_share *ud = &u->dir[dir];
+		const struct riso_udir *page = &pr->upage->dir[dir];
+		const struct riso_share *ud = &pr->dir[dir];
 
 		if (!READ_ONCE(page->want) ||
-		    (READ_ONCE(u->group->dir[dir].asks) && READ_ONCE(ud->called)))
+		    (READ_ONCE(pr->group->dir[dir].asks) && READ_ONCE(ud->called)))
 			continue;
 		/* Who has posted nothing is given nothing. */
 		if (READ_ONCE(ud->unused) < RISO_UNUSED_STOP ||
@@ -226,23 +227,23 @@ bool riso_grant_wishes(const struct riso_user *u)
 
 /**
  * riso_grant_give - give a grant
- * @u: the process
+ * @pr: the process
  * @dir: direction
  * @bytes: cost bytes
  * @not_after: void from then on; the last one of a process that does not post stays
  * @now: time, ns
  */
-void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
+void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
 		     u64 not_after, u64 now)
 {
-	struct riso_share *ud = &u->dir[dir];
-	struct riso_kdir *page = &u->kpage->dir[dir];
+	struct riso_share *ud = &pr->dir[dir];
+	struct riso_kdir *page = &pr->kpage->dir[dir];
 	u32 seq = ud->seq + 1 ?: 1;
 	struct riso_grant *g = &ud->grant[seq % ARRAY_SIZE(ud->grant)];
 	struct riso_grant *to;
 
-	lockdep_assert_held(&u->rd->lock);
-	age_grants(ud, u->rd->lately_ns, now);
+	lockdep_assert_held(&pr->rd->lock);
+	age_grants(ud, pr->rd->lately_ns, now);
 	ud->called = false;
 	ud->lately += bytes;
 	ud->out += bytes;
@@ -258,35 +259,35 @@ void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
 	/* Nobody takes the new bytes for those of the old number, ... */
 	smp_wmb();
 	WRITE_ONCE(to->bytes, bytes);
-	WRITE_ONCE(to->not_after, not_after + u->offset_ns);
+	WRITE_ONCE(to->not_after, not_after + pr->offset_ns);
 	/* ... and who sees the new number sees them all, */
 	smp_store_release(&to->seq, seq);
 	/* here as well. */
 	smp_store_release(&page->seq, seq);
-	wake_up_all(&u->wait);
+	wake_up_all(&pr->wait);
 }
 
 /**
  * riso_grant_classes - the class of a registered QP has changed
- * @u: the process
+ * @pr: the process
  */
-void riso_grant_classes(struct riso_user *u)
+void riso_grant_classes(struct riso_process *pr)
 {
-	lockdep_assert_held(&u->rd->lock);
-	WRITE_ONCE(u->kpage->classes, ++u->classes);
+	lockdep_assert_held(&pr->rd->lock);
+	WRITE_ONCE(pr->kpage->classes, ++pr->classes);
 }
 
 /**
  * riso_grant_pace - tell a process how to post
- * @u: the process
+ * @pr: the process
  * @p: how
  */
-void riso_grant_pace(struct riso_user *u, const struct riso_pacing *p)
+void riso_grant_pace(struct riso_process *pr, const struct riso_pacing *p)
 {
-	struct riso_kpage *page = u->kpage;
+	struct riso_kpage *page = pr->kpage;
 	int dir;
 
-	lockdep_assert_held(&u->rd->lock);
+	lockdep_assert_held(&pr->rd->lock);
 	WRITE_ONCE(page->op_bytes, p->op_bytes);
 	WRITE_ONCE(page->slice_ns, p->slice_ns);
 	WRITE_ONCE(page->sparse, p->sparse);
@@ -294,11 +295,11 @@ void riso_grant_pace(struct riso_user *u, const struct riso_pacing *p)
 	WRITE_ONCE(page->over_target, p->over_target);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		WRITE_ONCE(page->dir[dir].chunk, p->chunk);
-	if (u->mode == p->mode)
+	if (pr->mode == p->mode)
 		return;
-	WRITE_ONCE(u->mode, p->mode);
-	WRITE_ONCE(u->modes, u->modes + 1);
+	WRITE_ONCE(pr->mode, p->mode);
+	WRITE_ONCE(pr->modes, pr->modes + 1);
 	/* After what goes with it. */
 	smp_store_release(&page->mode, p->mode);
-	wake_up_all(&u->wait);
+	wake_up_all(&pr->wait);
 }

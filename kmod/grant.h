@@ -69,8 +69,8 @@ struct riso_share {
 };
 
 /**
- * struct riso_user - a process that has the file open and is attached
- * @list: in &riso_dev.users
+ * struct riso_process - a process that has the file open and is attached
+ * @list: in &riso_dev.processes
  * @rd: its device
  * @group: its share
  * @owner: whose place it has
@@ -88,7 +88,7 @@ struct riso_share {
  * All under &riso_dev.lock but what is set before it joins: @rd, @group, @owner, @offset_ns,
  * the pages.
  */
-struct riso_user {
+struct riso_process {
 	struct list_head list;
 	struct riso_dev *rd;
 	struct riso_group *group;
@@ -116,14 +116,14 @@ static inline bool riso_grant_shrinks(const struct riso_share *ud)
 	return ud->unused >= RISO_UNUSED_SHRINK;
 }
 
-void riso_grant_init(struct riso_user *u);
-void riso_grant_forget(struct riso_user *u);
-u64 riso_grant_read(struct riso_user *u, enum riso_dir dir, u64 now,
+void riso_grant_init(struct riso_process *pr);
+void riso_grant_forget(struct riso_process *pr);
+u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 		    u64 *posted, u64 *debt);
-bool riso_grant_wishes(const struct riso_user *u);
-void riso_grant_give(struct riso_user *u, enum riso_dir dir, u64 bytes,
+bool riso_grant_wishes(const struct riso_process *pr);
+void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
 		     u64 not_after, u64 now);
-void riso_grant_classes(struct riso_user *u);
-void riso_grant_pace(struct riso_user *u, const struct riso_pacing *p);
+void riso_grant_classes(struct riso_process *pr);
+void riso_grant_pace(struct riso_process *pr, const struct riso_pacing *p);
 
 #endif /* RISO_GRANT_H */

@@ -203,7 +203,7 @@ void riso_line_group_info(struct riso_dev *rd, struct riso_group *g, struct riso
 	info->who = g->who;
 	spin_lock_irq(&rd->lock);
 	/* The process itself holds it, too. */
-	info->flows = READ_ONCE(g->users) - !!g->user;
+	info->flows = READ_ONCE(g->users) - !!g->process;
 	now = ktime_get_ns();
 	riso_line_sync_waits(rd, g, now);
 	info->weight = g->weight;
@@ -211,7 +211,7 @@ void riso_line_group_info(struct riso_dev *rd, struct riso_group *g, struct riso
 	info->rx_bytes = g->bytes[RISO_RX];
 	info->wrs = g->wrs;
 	info->used_ns = g->used_ns;
-	info->shim = g->user;
+	info->shim = g->process;
 	info->fault = g->fault;
 	riso_pressure_info(&g->pressure, now, &info->pressure);
 	spin_unlock_irq(&rd->lock);

@@ -170,7 +170,7 @@ static const struct number dev_numbers[] = {
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_HELD_WRS, struct riso_dev_info, held),
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_PORTS, struct riso_dev_info, ports),
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_HISTOGRAM, struct riso_dev_info, cfg.histogram),
-	NUMBER_U32(RDMA_ISOLATE_A_DEV_PROGRAMS, struct riso_dev_info, programs),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_PROCESSES, struct riso_dev_info, processes),
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_TARGET99_NS, struct riso_dev_info, cfg.target99_ns),
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_CTRL, struct riso_dev_info, cfg.ctrl),
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_SHARE, struct riso_dev_info, cfg.share),

@@ -32,16 +32,16 @@ enum {
 	/* No grant is for less than 256 bytes, a small message with its headers. */
 	RISO_GRANT_MIN = 256,
 	/* One look reads the pages of 8 processes, so that nobody waits for all. */
-	RISO_USER_VISITS = 8,
+	RISO_PROCESS_VISITS = 8,
 };
 
-static void update_user_load(struct riso_user *u, enum riso_dir dir)
+static void update_process_load(struct riso_process *pr, enum riso_dir dir)
 {
-	struct riso_share *ud = &u->dir[dir];
-	u64 load = riso_is_shaped(u->rd) ? 0 : min(ud->out, riso_open_window(u->rd) / 2);
+	struct riso_share *ud = &pr->dir[dir];
+	u64 load = riso_is_shaped(pr->rd) ? 0 : min(ud->out, riso_open_window(pr->rd) / 2);
 
-	u->rd->arb[dir].user_load += load - ud->load;
-	riso_pacer_set_load(&u->rd->arb[dir].pacer, &ud->load, load);
+	pr->rd->arb[dir].process_load += load - ud->load;
+	riso_pacer_set_load(&pr->rd->arb[dir].pacer, &ud->load, load);
 }
 
 /**
@@ -57,13 +57,13 @@ static void update_user_load(struct riso_user *u, enum riso_dir dir)
 u64 riso_process_open_limit(const struct riso_dev *rd, enum riso_dir dir)
 {
 	u64 limit = riso_open_window(rd);
-	u64 said = rd->arb[dir].user_load;
+	u64 said = rd->arb[dir].process_load;
 
 	return limit + said - min(said, limit / 2);
 }
 
 /* In each of these a process may post a chunk as debt: half of the device at most. */
-static u64 user_slice(const struct riso_dev *rd)
+static u64 paced_slice(const struct riso_dev *rd)
 {
 	return max_t(u64, RISO_SLICE_NS, 2 * rd->chunk_ns);
 }
@@ -71,28 +71,28 @@ static u64 user_slice(const struct riso_dev *rd)
 /* As far back as it is looked at what processes have done. */
 static u64 watch_span(const struct riso_dev *rd)
 {
-	return max_t(u64, RISO_WATCH_NS, 2 * user_slice(rd));
+	return max_t(u64, RISO_WATCH_NS, 2 * paced_slice(rd));
 }
 
 /* What the rule of sparse groups has allowed since it was asked last. */
 static u64 sparse_since(const struct riso_dev *rd, struct riso_group_dir *gd, u64 now)
 {
 	u64 since = min(now - gd->slice_ns, watch_span(rd));
-	u64 slices = div64_u64(since, user_slice(rd));
+	u64 slices = div64_u64(since, paced_slice(rd));
 
-	gd->slice_ns = now - since + slices * user_slice(rd);
+	gd->slice_ns = now - since + slices * paced_slice(rd);
 	return slices * riso_chunk_wire(rd);
 }
 
 /* What it has posted without a grant, as far as the rule of sparse groups goes. */
-static void charge_debt(struct riso_user *u, enum riso_dir dir, u64 debt, u64 now)
+static void charge_debt(struct riso_process *pr, enum riso_dir dir, u64 debt, u64 now)
 {
-	struct riso_share *ud = &u->dir[dir];
-	struct riso_dev *rd = u->rd;
+	struct riso_share *ud = &pr->dir[dir];
+	struct riso_dev *rd = pr->rd;
 	struct riso_bill bill = { .debt = true };
 
 	ud->owed += debt;
-	bill.wire = min(ud->owed, sparse_since(rd, &u->group->dir[dir], now));
+	bill.wire = min(ud->owed, sparse_since(rd, &pr->group->dir[dir], now));
 	/* The present slice may have allowed it: it is charged when that has ended. */
 	ud->owed = min_t(u64, ud->owed - bill.wire, riso_chunk_wire(rd));
 	if (!bill.wire)
@@ -100,33 +100,33 @@ static void charge_debt(struct riso_user *u, enum riso_dir dir, u64 debt, u64 no
 	bill.busy_ns = riso_pacer_take_debt(&rd->arb[dir].pacer, watch_span(rd),
 					    riso_cost_of(rd, bill.wire, 0, riso_pace(rd, dir)),
 					    now);
-	riso_line_charge(rd, dir, u->group, &bill, now);
+	riso_line_charge(rd, dir, pr->group, &bill, now);
 }
 
 /* See what a process has done, and what it wants. */
-static u64 read_user(struct riso_user *u, enum riso_dir dir, u64 now)
+static u64 read_process(struct riso_process *pr, enum riso_dir dir, u64 now)
 {
-	struct riso_dev *rd = u->rd;
+	struct riso_dev *rd = pr->rd;
 	u64 posted, debt, need;
 
-	need = riso_grant_read(u, dir, now, &posted, &debt);
-	update_user_load(u, dir);
-	u->group->bytes[dir] += posted;
+	need = riso_grant_read(pr, dir, now, &posted, &debt);
+	update_process_load(pr, dir);
+	pr->group->bytes[dir] += posted;
 	/* Without a queue pair that can send it has posted nothing. */
-	if (!READ_ONCE(u->group->senders))
+	if (!READ_ONCE(pr->group->senders))
 		return 0;
-	charge_debt(u, dir, debt, now);
-	if (posted && u->mode == RISO_USER_OPEN) {
-		u->group->used_ns += riso_cost_of(rd, posted, 0, rd->cfg.max_rate);
-		riso_line_note_active(&rd->arb[dir], u->group, now);
+	charge_debt(pr, dir, debt, now);
+	if (posted && pr->mode == RISO_USER_OPEN) {
+		pr->group->used_ns += riso_cost_of(rd, posted, 0, rd->cfg.max_rate);
+		riso_line_note_active(&rd->arb[dir], pr->group, now);
 	}
-	return u->mode == RISO_USER_PACED ? need : 0;
+	return pr->mode == RISO_USER_PACED ? need : 0;
 }
 
-static void set_asking(struct riso_user *u, enum riso_dir dir, bool asks)
+static void set_asking(struct riso_process *pr, enum riso_dir dir, bool asks)
 {
-	struct riso_group_dir *gd = &u->group->dir[dir];
-	struct riso_dev *rd = u->rd;
+	struct riso_group_dir *gd = &pr->group->dir[dir];
+	struct riso_dev *rd = pr->rd;
 
 	if (gd->asks == asks)
 		return;
@@ -142,31 +142,31 @@ static void set_asking(struct riso_user *u, enum riso_dir dir, bool asks)
 }
 
 /* Tell a process how to post, unless it knows. */
-static void update_user(struct riso_user *u)
+static void update_process(struct riso_process *pr)
 {
-	struct riso_dev *rd = u->rd;
+	struct riso_dev *rd = pr->rd;
 	int dir;
 
-	if (u->pacings == rd->pacings)
+	if (pr->pacings == rd->pacings)
 		return;
-	u->pacings = rd->pacings;
+	pr->pacings = rd->pacings;
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		update_user_load(u, dir);
-	riso_grant_pace(u, &rd->pacing);
+		update_process_load(pr, dir);
+	riso_grant_pace(pr, &rd->pacing);
 }
 
 /* Does it want something? One that is stopped does not, until it calls. */
-static void look_at_process(struct riso_user *u, bool calls, u64 now)
+static void look_at_process(struct riso_process *pr, bool calls, u64 now)
 {
 	int dir;
 
-	update_user(u);
+	update_process(pr);
 
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		if (!read_user(u, dir, now) || (!calls && u->dir[dir].behind))
+		if (!read_process(pr, dir, now) || (!calls && pr->dir[dir].behind))
 			continue;
-		u->dir[dir].called |= calls;
-		set_asking(u, dir, true);
+		pr->dir[dir].called |= calls;
+		set_asking(pr, dir, true);
 	}
 }
 
@@ -179,17 +179,17 @@ static void look_at_process(struct riso_user *u, bool calls, u64 now)
  */
 void riso_process_read_some(struct riso_dev *rd, u64 now)
 {
-	int visits = RISO_USER_VISITS;
-	struct riso_user *u, *tmp;
+	int visits = RISO_PROCESS_VISITS;
+	struct riso_process *pr, *tmp;
 	LIST_HEAD(seen);
 
-	list_for_each_entry_safe(u, tmp, &rd->users, list) {
+	list_for_each_entry_safe(pr, tmp, &rd->processes, list) {
 		if (!visits--)
 			break;
-		look_at_process(u, false, now);
-		list_move_tail(&u->list, &seen);
+		look_at_process(pr, false, now);
+		list_move_tail(&pr->list, &seen);
 	}
-	list_splice_tail(&seen, &rd->users);
+	list_splice_tail(&seen, &rd->processes);
 }
 
 /*
@@ -249,13 +249,13 @@ static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes, 
  * riso_process_grant - give the process whose turn it is a grant, if there may be one now
  * @rd: the device
  * @dir: direction
- * @u: the process
+ * @pr: the process
  * @now: time, ns
  *
  * Context: under &riso_dev.lock.
  * Return: true to go on with the one whose turn it is then.
  */
-bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_user *u, u64 now)
+bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_process *pr, u64 now)
 {
 	struct riso_arb *a = &rd->arb[dir];
 	struct riso_bill bill;
@@ -265,14 +265,14 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_user
 	/* The next round goes on with the others in line, or the timer: this holds for it. */
 	if (!rd->drops && rd->state == RISO_DEV_ENABLE)
 		return false;
-	need = read_user(u, dir, now);
+	need = read_process(pr, dir, now);
 	bytes = clamp(need, least_grant(rd), largest_grant(rd));
-	if (riso_grant_shrinks(&u->dir[dir]))
+	if (riso_grant_shrinks(&pr->dir[dir]))
 		bytes = min(bytes, smallest_grant(rd));
 
 	/* One that let a grant go by may be stopped, however long it stands in line. */
-	if (!need || (u->dir[dir].lapsed && !u->dir[dir].called)) {
-		set_asking(u, dir, false);
+	if (!need || (pr->dir[dir].lapsed && !pr->dir[dir].called)) {
+		set_asking(pr, dir, false);
 		rd->drops -= !!rd->drops;
 		return true;
 	}
@@ -300,14 +300,14 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_user
 	}
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
 	rd->grants[dir]--;
-	riso_grant_give(u, dir, bytes, begin + RISO_GRANT_NS, now);
+	riso_grant_give(pr, dir, bytes, begin + RISO_GRANT_NS, now);
 	bill = (struct riso_bill){
 		.wire = bytes,
 		.busy_ns = riso_cost_of(rd, bytes, 0, riso_pace(rd, dir)),
 	};
-	riso_line_charge(rd, dir, u->group, &bill, now);
-	update_user_load(u, dir);
-	trace_user_grant(u, dir, bytes);
+	riso_line_charge(rd, dir, pr->group, &bill, now);
+	update_process_load(pr, dir);
+	trace_user_grant(pr, dir, bytes);
 	return true;
 }
 
@@ -320,7 +320,7 @@ static struct riso_pacing make_pacing(const struct riso_dev *rd, u64 now)
 	/* With what lies between its members, as it is compared. */
 	memset(&p, 0, sizeof(p));
 	p.chunk = riso_is_shaped(rd) ? rd->cfg.chunk_bytes : RISO_OPEN_CHUNK;
-	p.slice_ns = min_t(u64, user_slice(rd), U32_MAX);
+	p.slice_ns = min_t(u64, paced_slice(rd), U32_MAX);
 	p.sparse = riso_chunk_wire(rd);
 	p.window = U64_MAX;
 	p.over_target = riso_over_target(rd);
@@ -356,20 +356,20 @@ static void update_pacing(struct riso_dev *rd)
  */
 void riso_process_refresh_all(struct riso_dev *rd)
 {
-	struct riso_user *u;
+	struct riso_process *pr;
 	u32 left;
 	int n;
 
 	spin_lock_irq(&rd->lock);
 	update_pacing(rd);
 	/* Others move those that they have looked at behind the rest, too. */
-	for (left = rd->num_users; left; ) {
-		for (n = 0; left && n < RISO_USER_VISITS; n++, left--) {
-			u = list_first_entry_or_null(&rd->users, struct riso_user, list);
-			if (!u)
+	for (left = rd->num_processes; left; ) {
+		for (n = 0; left && n < RISO_PROCESS_VISITS; n++, left--) {
+			pr = list_first_entry_or_null(&rd->processes, struct riso_process, list);
+			if (!pr)
 				break;
-			update_user(u);
-			list_move_tail(&u->list, &rd->users);
+			update_process(pr);
+			list_move_tail(&pr->list, &rd->processes);
 		}
 		if (!n)
 			break;
@@ -381,75 +381,75 @@ void riso_process_refresh_all(struct riso_dev *rd)
 
 /**
  * riso_process_ask - a process says that it wants something
- * @u: the process
+ * @pr: the process
  *
  * Context: under &riso_dev.lock.
  */
-void riso_process_ask(struct riso_user *u)
+void riso_process_ask(struct riso_process *pr)
 {
-	lockdep_assert_held(&u->rd->lock);
-	if (!u->gone)
-		look_at_process(u, true, ktime_get_ns());
+	lockdep_assert_held(&pr->rd->lock);
+	if (!pr->gone)
+		look_at_process(pr, true, ktime_get_ns());
 }
 
 /**
  * riso_process_join - a process takes part from now on
- * @u: the process
+ * @pr: the process
  *
  * Context: under &riso_dev.lock.
  * Return: 0; -EBUSY if it does already; -ENODEV.
  */
-int riso_process_join(struct riso_user *u)
+int riso_process_join(struct riso_process *pr)
 {
-	struct riso_dev *rd = u->rd;
+	struct riso_dev *rd = pr->rd;
 	u64 now = ktime_get_ns();
 	int dir;
 
 	lockdep_assert_held(&rd->lock);
 	if (rd->state == RISO_DEV_GONE)
 		return -ENODEV;
-	if (u->group->user)
+	if (pr->group->process)
 		return -EBUSY;
-	WRITE_ONCE(rd->num_users, rd->num_users + 1);
-	u->group->user = u;
+	WRITE_ONCE(rd->num_processes, rd->num_processes + 1);
+	pr->group->process = pr;
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		u->group->dir[dir].slice_ns = now;
-	list_add_tail(&u->list, &rd->users);
+		pr->group->dir[dir].slice_ns = now;
+	list_add_tail(&pr->list, &rd->processes);
 	update_pacing(rd);
-	u->pacings = rd->pacings - 1;
-	update_user(u);
+	pr->pacings = rd->pacings - 1;
+	update_process(pr);
 	return 0;
 }
 
 /**
  * riso_process_leave - a process does not take part any more
- * @u: the process; may have left before
+ * @pr: the process; may have left before
  *
  * Context: under &riso_dev.lock.
  */
-void riso_process_leave(struct riso_user *u)
+void riso_process_leave(struct riso_process *pr)
 {
 	struct riso_pacing open = { .mode = RISO_USER_OPEN };
 	u64 now = ktime_get_ns();
 	int dir;
 
-	lockdep_assert_held(&u->rd->lock);
-	if (u->gone)
+	lockdep_assert_held(&pr->rd->lock);
+	if (pr->gone)
 		return;
-	WRITE_ONCE(u->gone, true);
-	WRITE_ONCE(u->modes, u->modes + 1);
-	WRITE_ONCE(u->rd->num_users, u->rd->num_users - 1);
+	WRITE_ONCE(pr->gone, true);
+	WRITE_ONCE(pr->modes, pr->modes + 1);
+	WRITE_ONCE(pr->rd->num_processes, pr->rd->num_processes - 1);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		if (u->rd->running)
-			read_user(u, dir, now);
-		set_asking(u, dir, false);
-		u->rd->arb[dir].pacer.load -= u->dir[dir].load;
-		u->rd->arb[dir].user_load -= u->dir[dir].load;
+		if (pr->rd->running)
+			read_process(pr, dir, now);
+		set_asking(pr, dir, false);
+		pr->rd->arb[dir].pacer.load -= pr->dir[dir].load;
+		pr->rd->arb[dir].process_load -= pr->dir[dir].load;
 	}
-	list_del_init(&u->list);
-	u->group->user = NULL;
-	riso_grant_pace(u, &open);
-	wake_up_all(&u->wait);
+	list_del_init(&pr->list);
+	pr->group->process = NULL;
+	riso_grant_pace(pr, &open);
+	wake_up_all(&pr->wait);
 }
 
 /**
@@ -460,11 +460,11 @@ void riso_process_leave(struct riso_user *u)
  */
 void riso_process_leave_all(struct riso_dev *rd)
 {
-	struct riso_user *u, *tmp;
+	struct riso_process *pr, *tmp;
 
 	spin_lock_irq(&rd->lock);
-	list_for_each_entry_safe(u, tmp, &rd->users, list)
-		riso_process_leave(u);
+	list_for_each_entry_safe(pr, tmp, &rd->processes, list)
+		riso_process_leave(pr);
 	spin_unlock_irq(&rd->lock);
 }
 
@@ -477,14 +477,14 @@ void riso_process_leave_all(struct riso_dev *rd)
  */
 u32 riso_process_watch(struct riso_dev *rd)
 {
-	u32 users = READ_ONCE(rd->num_users);
+	u32 processes = READ_ONCE(rd->num_processes);
 	u32 seen;
 
-	for (seen = 0; seen < users; seen += RISO_USER_VISITS) {
+	for (seen = 0; seen < processes; seen += RISO_PROCESS_VISITS) {
 		spin_lock_irq(&rd->lock);
 		riso_process_read_some(rd, ktime_get_ns());
 		spin_unlock_irq(&rd->lock);
 	}
 	riso_process_refresh_all(rd);
-	return users;
+	return processes;
 }

@@ -17,13 +17,13 @@ enum {
 	RISO_WATCH_NS = 20 * NSEC_PER_MSEC,
 };
 
-bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_user *u, u64 now);
+bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_process *pr, u64 now);
 u64 riso_process_open_limit(const struct riso_dev *rd, enum riso_dir dir);
 void riso_process_read_some(struct riso_dev *rd, u64 now);
 void riso_process_refresh_all(struct riso_dev *rd);
-void riso_process_ask(struct riso_user *u);
-int riso_process_join(struct riso_user *u);
-void riso_process_leave(struct riso_user *u);
+void riso_process_ask(struct riso_process *pr);
+int riso_process_join(struct riso_process *pr);
+void riso_process_leave(struct riso_process *pr);
 void riso_process_leave_all(struct riso_dev *rd);
 u32 riso_process_watch(struct riso_dev *rd);
 

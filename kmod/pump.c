@@ -64,7 +64,7 @@ void riso_pump_init(struct riso_dev *rd)
 	INIT_LIST_HEAD(&rd->reap);
 	INIT_LIST_HEAD(&rd->managed);
 	INIT_LIST_HEAD(&rd->news);
-	INIT_LIST_HEAD(&rd->users);
+	INIT_LIST_HEAD(&rd->processes);
 	init_waitqueue_head(&rd->wait);
 	rd->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
 	rd->want_ns = U64_MAX;
@@ -81,12 +81,12 @@ void riso_pump_init(struct riso_dev *rd)
  */
 void riso_pump_start(struct riso_dev *rd)
 {
-	struct riso_user *u;
+	struct riso_process *pr;
 
 	spin_lock_irq(&rd->lock);
 	rd->running = true;
-	list_for_each_entry(u, &rd->users, list)
-		riso_grant_forget(u);
+	list_for_each_entry(pr, &rd->processes, list)
+		riso_grant_forget(pr);
 	spin_unlock_irq(&rd->lock);
 }
 

@@ -260,7 +260,7 @@ static bool pick_flow(struct riso_flow *f, const struct riso_next *next, u64 now
 
 	say = riso_window_ask(f, next, &l, &room, now);
 	/* It may be processes that fill it, which nobody has looked at for a while. */
-	if (say.verdict == RISO_PACER_WINDOW && !l.clocked && !list_empty(&rd->users)) {
+	if (say.verdict == RISO_PACER_WINDOW && !l.clocked && !list_empty(&rd->processes)) {
 		riso_process_read_some(rd, now);
 		l.window = riso_process_open_limit(rd, next->dir);
 		say = riso_window_ask(f, next, &l, &room, now);
@@ -293,7 +293,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now, struct tur
 	struct riso_flow *f;
 
 	while ((gd = riso_line_first(&rd->arb[dir])) && gd->asks)
-		if (!riso_process_grant(rd, dir, riso_line_group(gd, dir)->user, now))
+		if (!riso_process_grant(rd, dir, riso_line_group(gd, dir)->process, now))
 			return false;
 	if (!gd)
 		return false;

@@ -182,8 +182,8 @@ TRACE_EVENT(wr_complete,
 );
 
 TRACE_EVENT(user_grant,
-	TP_PROTO(const struct riso_user *u, u32 dir, u64 bytes),
-	TP_ARGS(u, dir, bytes),
+	TP_PROTO(const struct riso_process *pr, u32 dir, u64 bytes),
+	TP_ARGS(pr, dir, bytes),
 	TP_STRUCT__entry(
 		__array(char, dev, RISO_TRACE_DEV_LEN)
 		__field(pid_t, pid)
@@ -192,10 +192,10 @@ TRACE_EVENT(user_grant,
 		__field(u64, bytes)
 	),
 	TP_fast_assign(
-		riso_trace_dev(__entry->dev, u->rd);
-		__entry->pid = u->group->who.pid;
+		riso_trace_dev(__entry->dev, pr->rd);
+		__entry->pid = pr->group->who.pid;
 		__entry->dir = dir;
-		__entry->seq = u->dir[dir].seq;
+		__entry->seq = pr->dir[dir].seq;
 		__entry->bytes = bytes;
 	),
 	TP_printk("dev=%s pid=%d dir=%s seq=%u bytes=%llu", __entry->dev,

@@ -52,10 +52,10 @@ static void watch_device(struct work_struct *work)
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, watch);
 	u64 now = ktime_get_ns();
-	u32 users;
+	u32 processes;
 	int dir;
 
-	users = riso_process_watch(rd);
+	processes = riso_process_watch(rd);
 	if (now - rd->checked_ns >= RISO_CHECK_NS) {
 		rd->checked_ns = now;
 		spin_lock_irq(&rd->lock);
@@ -67,7 +67,7 @@ static void watch_device(struct work_struct *work)
 		average_pressure(rd);
 	}
 	queue_delayed_work(riso_wq, &rd->watch,
-			   nsecs_to_jiffies(users ? RISO_WATCH_NS : RISO_CHECK_NS));
+			   nsecs_to_jiffies(processes ? RISO_WATCH_NS : RISO_CHECK_NS));
 }
 
 /**

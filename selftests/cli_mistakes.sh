@@ -171,7 +171,7 @@ slow_host()
 
 no_bulk()
 {
-	rdma-isolate -j dev show dev rxe1 | jq -e '.[0].programs == 0' >/dev/null
+	rdma-isolate -j dev show dev rxe1 | jq -e '.[0].processes == 0' >/dev/null
 }
 
 load_module && setup_rxe 400mbit || skip_all "no module or no rxe devices"

@@ -43,7 +43,7 @@ round_trip()
 	local before after words
 
 	before=$(rdma-isolate dev show dev rxe0)
-	words=$(sed -E 's/ (index|state|calibrated|latency-flows|managed-flows|held-wrs|ports|programs) [^ ]+//g' \
+	words=$(sed -E 's/ (index|state|calibrated|latency-flows|managed-flows|held-wrs|ports|processes) [^ ]+//g' \
 		<<<"$before")
 	# shellcheck disable=SC2086 # words
 	rdma-isolate dev set $words || return

@@ -38,7 +38,7 @@ const struct field dev_fields[] = {
 	{ RDMA_ISOLATE_A_DEV_HELD_WRS, "held-wrs", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_PORTS, "ports", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_HISTOGRAM, "histogram", FMT_WORD },
-	{ RDMA_ISOLATE_A_DEV_PROGRAMS, "programs", FMT_COUNT },
+	{ RDMA_ISOLATE_A_DEV_PROCESSES, "processes", FMT_COUNT },
 	{ }
 };
 
