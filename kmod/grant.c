@@ -46,20 +46,20 @@ static void blame(struct riso_process *pr, enum riso_fault fault)
 }
 
 /* Bytes of grants that are good and not taken; *@num is how many, of *@untaken. */
-static u64 good(const struct riso_share *ud, u32 taken, u64 now, u32 *num,
-		u32 *untaken)
+static u64 sum_valid_grants(const struct riso_share *ud, u32 taken, u64 now, u32 *num,
+			    u32 *untaken)
 {
 	u64 bytes = 0;
 	u32 n = ud->seq - taken;
 	u32 k;
 
 	/* What was not given cannot be taken. */
-	n = min_t(u32, n, ARRAY_SIZE(ud->grant));
+	n = min_t(u32, n, RISO_GRANTS);
 	n = min(n, ud->seq);
 	*untaken = n;
 	*num = 0;
 	for (k = ud->seq; n; n--, k--) {
-		const struct riso_grant *g = &ud->grant[k % ARRAY_SIZE(ud->grant)];
+		const struct riso_grant *g = &ud->grant[k % RISO_GRANTS];
 
 		if (now >= g->not_after)
 			break;
@@ -96,9 +96,9 @@ void riso_grant_forget(struct riso_process *pr)
 		const struct riso_udir *page = &pr->upage->dir[dir];
 		struct riso_share *ud = &pr->dir[dir];
 
-		/* What is done or owed was posted before. */
+		/* What is done or owed was posted before. Pairs with the release of done ... */
 		ud->done = smp_load_acquire(&page->done);
-		/* likewise */
+		/* ... and with that of debt in the process. */
 		ud->debt = smp_load_acquire(&page->debt);
 		ud->posted = READ_ONCE(page->posted);
 		ud->unused = 0;
@@ -166,7 +166,7 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 	/* Pairs with the release of riso_udir.taken in the process. */
 	taken = smp_load_acquire(&page->taken);
 	ud->behind = taken != ud->seq;
-	granted = good(ud, taken, now, &num, &untaken);
+	granted = sum_valid_grants(ud, taken, now, &num, &untaken);
 	ud->lapsed = num < untaken;
 	/* Pairs with the release of riso_udir.done in the process. */
 	advance(pr, &ud->done, smp_load_acquire(&page->done));
@@ -237,10 +237,9 @@ void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
 		     u64 not_after, u64 now)
 {
 	struct riso_share *ud = &pr->dir[dir];
-	struct riso_kdir *page = &pr->kpage->dir[dir];
-	u32 seq = ud->seq + 1 ?: 1;
-	struct riso_grant *g = &ud->grant[seq % ARRAY_SIZE(ud->grant)];
-	struct riso_grant *to;
+	u32 seq = riso_grantring_follow(ud->seq);
+	struct riso_grant *g = &ud->grant[seq % RISO_GRANTS];
+	struct riso_grant told;
 
 	lockdep_assert_held(&pr->rd->lock);
 	age_grants(ud, pr->rd->lately_ns, now);
@@ -254,16 +253,12 @@ void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
 		not_after = now + RISO_STANDING_NS;
 	g->bytes = bytes;
 	g->not_after = not_after;
-	to = &page->grant[seq % ARRAY_SIZE(page->grant)];
-	WRITE_ONCE(to->seq, 0);
-	/* Nobody takes the new bytes for those of the old number, ... */
-	smp_wmb();
-	WRITE_ONCE(to->bytes, bytes);
-	WRITE_ONCE(to->not_after, not_after + pr->offset_ns);
-	/* ... and who sees the new number sees them all, */
-	smp_store_release(&to->seq, seq);
-	/* here as well. */
-	smp_store_release(&page->seq, seq);
+	told = (struct riso_grant) {
+		.not_after = not_after + pr->offset_ns,
+		.bytes = bytes,
+		.seq = seq,
+	};
+	riso_grantring_write(&pr->kpage->dir[dir], &told);
 	wake_up_all(&pr->wait);
 }
 

@@ -11,6 +11,7 @@
 
 #include "../uapi/linux/rdma_isolate_user.h"
 #include "arbiter.h"
+#include "core/grantring.h"
 #include "place.h"
 
 struct riso_dev;
@@ -48,7 +49,7 @@ enum {
  * @since_ns: begin of the present such time
  */
 struct riso_share {
-	struct riso_grant grant[2];
+	struct riso_grant grant[RISO_GRANTS];
 	u32 seq;
 	u64 want;
 	bool behind;

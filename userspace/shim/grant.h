@@ -3,7 +3,6 @@
  * The arithmetic of grants and of debt.
  *
  * Pure functions: no lock, no allocation, no clock, nothing but their arguments.
- * Only shim_grant_read() looks at memory that another CPU writes, the kernel's page.
  */
 #ifndef SHIM_GRANT_H
 #define SHIM_GRANT_H
@@ -35,45 +34,6 @@ struct shim_slice {
 	__u64 start;
 	__u64 debt;
 };
-
-/**
- * shim_grant_read - read the next grant from the kernel's page
- * @kdir: the direction there
- * @taken: number of the last grant that was taken over
- * @g: filled in
- *
- * A grant that is overwritten while it is being read was void.
- *
- * Return: the grant's number, or @taken when there is no further one.
- */
-static inline __u32 shim_grant_read(const struct riso_kdir *kdir, __u32 taken,
-				    struct riso_grant *g)
-{
-	/* Pairs with the release of riso_kdir.seq in riso_grant_give(). */
-	__u32 seq = __atomic_load_n(&kdir->seq, __ATOMIC_ACQUIRE);
-	const struct riso_grant *from;
-	__u32 n;
-
-	while (seq != taken) {
-		/* Only the last two are there. */
-		n = seq - taken > 2 ? seq - 1 : taken + 1;
-		/* There is no number 0. */
-		if (!n)
-			n = 1;
-		from = &kdir->grant[n % 2];
-		/* Pairs with the release of riso_grant.seq in riso_grant_give(). */
-		g->seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
-		g->not_after = __atomic_load_n(&from->not_after, __ATOMIC_RELAXED);
-		g->bytes = __atomic_load_n(&from->bytes, __ATOMIC_RELAXED);
-		/* Pairs with smp_wmb() in riso_grant_give(). */
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (g->seq == n &&
-		    __atomic_load_n(&from->seq, __ATOMIC_RELAXED) == n)
-			return n;
-		seq = __atomic_load_n(&kdir->seq, __ATOMIC_ACQUIRE);
-	}
-	return taken;
-}
 
 /**
  * shim_budget_expire - drop grants that are void

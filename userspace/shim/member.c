@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/grantring.h"
 #include "guard.h"
 #include "member.h"
 #include "shim.h"
@@ -106,7 +107,7 @@ void shim_member_take(struct shim_member *m, uint64_t now)
 			continue;
 		shim_budget_expire(b, now);
 		while (!shim_budget_full(b)) {
-			uint32_t n = shim_grant_read(kdir, b->taken, &g);
+			uint32_t n = riso_grantring_read(kdir, b->taken, &g);
 
 			if (n == b->taken)
 				break;

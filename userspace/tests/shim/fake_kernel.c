@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <linux/rdma_isolate.h>
 
+#include "core/grantring.h"
 #include "fake_kernel.h"
 #include "fake_verbs.h"
 #include "grant.h"
@@ -204,13 +205,13 @@ uint64_t fake_cost(uint64_t len)
 void fake_grant_until(int dir, uint64_t bytes, uint64_t not_after)
 {
 	struct riso_kdir *k = &fake_kernel.k.dir[dir];
-	uint32_t n = k->seq + 1;
+	const struct riso_grant g = {
+		.not_after = not_after,
+		.bytes = bytes,
+		.seq = riso_grantring_follow(k->seq),
+	};
 
-	__atomic_store_n(&k->grant[n % 2].seq, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&k->grant[n % 2].bytes, bytes, __ATOMIC_RELAXED);
-	__atomic_store_n(&k->grant[n % 2].not_after, not_after, __ATOMIC_RELAXED);
-	__atomic_store_n(&k->grant[n % 2].seq, n, __ATOMIC_RELEASE);
-	__atomic_store_n(&k->seq, n, __ATOMIC_RELEASE);
+	riso_grantring_write(k, &g);
 	fake_kernel.granted[dir] += bytes;
 }
 

@@ -157,26 +157,6 @@ static void void_grants(void **state)
 	assert_int_equal(fake_kernel.u.dir[0].debt, fake_cost(FAKE_CHUNK));
 }
 
-/* Number 0 is left out. */
-static void numbers_wrap(void **state)
-{
-	struct riso_kdir k = {
-		.seq = 1,
-		.grant = { { .seq = UINT32_MAX - 1 }, { .seq = 1, .bytes = 5 } },
-	};
-	struct riso_grant g;
-	(void)state;
-
-	assert_int_equal(shim_grant_read(&k, UINT32_MAX, &g), 1);
-	assert_int_equal(g.bytes, 5);
-	assert_int_equal(shim_grant_read(&k, UINT32_MAX - 1, &g), 1);
-	assert_int_equal(shim_grant_read(&k, 1, &g), 1);
-	k.grant[0].seq = 2;
-	k.seq = 2;
-	assert_int_equal(shim_grant_read(&k, UINT32_MAX, &g), 1);
-	assert_int_equal(shim_grant_read(&k, 1, &g), 2);
-}
-
 static void sparse(void **state)
 {
 	struct prog *p = *state;
@@ -316,7 +296,6 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(repriced),
 	PROG_TEST(large_send),
 	PROG_TEST(void_grants),
-	PROG_TEST(numbers_wrap),
 	PROG_TEST(sparse),
 	PROG_TEST(sparse_beside_bulk),
 	PROG_TEST(open_and_paced),
