@@ -67,15 +67,17 @@ static struct riso_dev *dev_of(const struct ib_device *ibdev)
 	return READ_ONCE(*place_of(ibdev->index));
 }
 
-/* What has an unknown opcode waits behind what is held, too. */
+/*
+ * What has an unknown opcode waits behind what is held, too. Another CPU may change the mode
+ * in between, and change it back.
+ */
 static noinline int post_managed(struct riso_flow *f, const struct ib_send_wr *wr)
 {
-	int ret = riso_sched_post(f, wr);
+	int ret;
 
-	if (ret != -EOPNOTSUPP)
-		return ret;
-	riso_manage_surrender(f);
-	return riso_sched_post(f, wr);
+	while ((ret = riso_sched_post(f, wr)) == -EOPNOTSUPP)
+		riso_manage_surrender(f);
+	return ret;
 }
 
 static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,

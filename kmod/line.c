@@ -137,6 +137,8 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 		riso_pacer_advance(&a->pacer, riso_tick(rd), bill->busy_ns, now);
 	if (!a->pacer.load)
 		a->estimate.slack = true;
+	if (!bill->debt && !gd->share.in_line)
+		riso_share_limit(&a->share, tenant_of(gd, dir), &gd->share);
 	riso_share_charge(&a->share, tenant_of(gd, dir), &gd->share, turn, cost, g->weight);
 	g->used_ns += cost;
 	if (a->hold.waits)

@@ -118,13 +118,19 @@ void riso_ring_free(struct riso_flow *f)
 	kfree(scratch);
 }
 
+static bool knows_chain(const struct ib_send_wr *wr)
+{
+	for (; wr; wr = wr->next)
+		if (riso_wr_kind(wr->opcode) == RISO_WR_UNKNOWN)
+			return false;
+	return true;
+}
+
 static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
 {
 	u64 len = 0;
 	int i;
 
-	if (f->mode == RISO_FLOW_MANAGED && riso_wr_kind(wr->opcode) == RISO_WR_UNKNOWN)
-		return -EOPNOTSUPP;
 	if (!riso_wr_has_data(wr->opcode))
 		return 0;
 	if (wr->num_sge < 0 || wr->num_sge > f->max_sge)
@@ -230,14 +236,16 @@ int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now, u64
 		room += q->batch_end - q->head;
 	room -= min(room, len);
 
+	if (f->mode == RISO_FLOW_MANAGED && !knows_chain(wr))
+		return -EOPNOTSUPP;
 	for (w = wr; w; w = w->next) {
-		err = check_wr(f, w);
-		if (err)
-			return err;
 		if (!room--) {
 			f->rd->stats[RISO_STAT_QUEUE_FULL]++;
 			return -ENOMEM;
 		}
+		err = check_wr(f, w);
+		if (err)
+			return err;
 	}
 	memset(wire, 0, RISO_DIRS * sizeof(*wire));
 	for (w = wr; w; w = w->next) {

@@ -251,10 +251,10 @@ static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_d
 }
 
 /* It is the turn of a flow: may it post now, and how much? */
-static bool pick_flow(struct riso_flow *f, const struct riso_next *next, u64 now, struct turn *t)
+static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
+		      struct riso_pacer_limits l, u64 now, struct turn *t)
 {
 	struct riso_dev *rd = f->rd;
-	struct riso_pacer_limits l = limits_of(rd, next->dir, now);
 	struct riso_pacer_say say;
 	struct riso_room room;
 
@@ -302,23 +302,27 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now, struct tur
 		riso_sched_remove(f);
 		return false;
 	}
-	return pick_flow(f, &next, now, t);
+	return pick_flow(f, &next, limits_of(rd, dir, now), now, t);
 }
 
 /*
- * A flow has something new. If nobody else has, it may have its turn without standing in line;
- * if it may not post yet, or others have, see where it stands.
+ * A flow has something new. If nobody else has, and nothing keeps the device from posting, it
+ * has its turn without standing in line. Else see where it stands.
  */
 static bool pick_alone(struct riso_flow *f, u64 now, struct turn *t)
 {
 	struct riso_dev *rd = f->rd;
+	struct riso_pacer_limits l;
 	struct riso_next next;
 	struct riso_room room;
 
 	if (list_empty(&f->arb) && list_empty(&rd->urgent) && !posts_as_debt(f) &&
 	    riso_batch_next(f, now, &next) && !riso_line_first(&rd->arb[next.dir])) {
+		l = limits_of(rd, next.dir, now);
 		room = riso_window_room(f, &next);
-		if (fits_window(f, next.dir, &room) && pick_flow(f, &next, now, t)) {
+		if (fits_window(f, next.dir, &room) &&
+		    riso_pacer_is_open(&rd->arb[next.dir].pacer, &l, room.need, now) &&
+		    pick_flow(f, &next, l, now, t)) {
 			note_turn(f, next.dir);
 			return true;
 		}

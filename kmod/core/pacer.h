@@ -94,6 +94,22 @@ static inline bool riso_pacer_is_full(const struct riso_pacer *p, __u64 window, 
 }
 
 /**
+ * riso_pacer_is_open - do neither the clock nor what has completed forbid more bytes?
+ * @p: the pacer
+ * @l: the limits
+ * @need: the bytes
+ * @now: time, ns
+ *
+ * Return: true if so; riso_pacer_ask() says RISO_PACER_GO then.
+ */
+static inline bool riso_pacer_is_open(const struct riso_pacer *p,
+				      const struct riso_pacer_limits *l, __u64 need, __u64 now)
+{
+	return !(l->clocked && p->next > now + l->tick_ns) &&
+	       !riso_pacer_is_full(p, l->window, need);
+}
+
+/**
  * riso_pacer_advance - the device has more to do
  * @p: the pacer
  * @tick_ns: how far the clock may be off

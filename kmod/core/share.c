@@ -28,9 +28,16 @@ static void limit_node(struct riso_heap_node *node, __u64 vnow, __u64 slice_ns)
 		node->key = vnow - slice_ns;
 }
 
-/* A group that is not in line has its turn, or comes into the line. */
-static void limit_credit(struct riso_share_line *s, struct riso_share_tenant *t,
-			 struct riso_share_group *g)
+/**
+ * riso_share_limit - a group comes, or has its turn without standing in line
+ * @s: the turns
+ * @t: its tenant
+ * @g: the group, not in line
+ *
+ * What it is ahead of the others by more than a slice is lost.
+ */
+void riso_share_limit(const struct riso_share_line *s, struct riso_share_tenant *t,
+		      struct riso_share_group *g)
 {
 	if (!t->line.num)
 		limit_node(&t->node, s->vnow, s->slice_ns);
@@ -66,7 +73,7 @@ void riso_share_begin_group(const struct riso_share_tenant *t, struct riso_share
 void riso_share_enter(struct riso_share_line *s, struct riso_share_tenant *t,
 		      struct riso_share_group *g)
 {
-	limit_credit(s, t, g);
+	riso_share_limit(s, t, g);
 	if (!t->line.num)
 		insert(s, &s->line, &t->node);
 	insert(s, &t->line, &g->node);
@@ -109,7 +116,7 @@ static void move(struct riso_share_line *s, struct riso_heap *line, struct riso_
  * @weight: of the group, not 0
  *
  * Those who come later begin where the one was whose turn it was. A group that finds nobody
- * in line may have its turn without standing there.
+ * in line may have its turn without standing there, after riso_share_limit().
  */
 void riso_share_charge(struct riso_share_line *s, struct riso_share_tenant *t,
 		       struct riso_share_group *g, bool turn, __u64 ns, __u32 weight)
@@ -117,8 +124,6 @@ void riso_share_charge(struct riso_share_line *s, struct riso_share_tenant *t,
 	__u64 share = ns * RISO_WEIGHT_DEFAULT / weight;
 
 	if (turn) {
-		if (!g->in_line)
-			limit_credit(s, t, g);
 		s->vnow = riso_max(s->vnow, t->node.key);
 		t->vnow = riso_max(t->vnow, g->node.key);
 	}

@@ -56,6 +56,8 @@ void riso_share_enter(struct riso_share_line *s, struct riso_share_tenant *t,
 		      struct riso_share_group *g);
 void riso_share_leave(struct riso_share_line *s, struct riso_share_tenant *t,
 		      struct riso_share_group *g);
+void riso_share_limit(const struct riso_share_line *s, struct riso_share_tenant *t,
+		      struct riso_share_group *g);
 void riso_share_charge(struct riso_share_line *s, struct riso_share_tenant *t,
 		       struct riso_share_group *g, bool turn, __u64 ns, __u32 weight);
 void riso_share_refund(struct riso_share_line *s, struct riso_share_tenant *t,

@@ -198,6 +198,8 @@ static void post(struct group *g, uint64_t chunks)
 	uint64_t vtime = riso_max(g->tenant.node.key, served - w.line.slice_ns);
 	uint64_t i;
 
+	if (!g->share.in_line)
+		riso_share_limit(&w.line, &g->tenant, &g->share);
 	riso_share_charge(&w.line, &g->tenant, &g->share, true, cost(bytes), g->weight);
 	/* Credit of more than a slice pays for nothing, in line or not. */
 	assert_true(g->tenant.node.key >=
@@ -279,6 +281,8 @@ static bool take_turn(struct group *g)
 	uint64_t chunks = 1;
 
 	say = riso_pacer_ask(&w.pacer, &w.limits, w.chunk, &oldest, w.now);
+	if (riso_pacer_is_open(&w.pacer, &w.limits, w.chunk, w.now))
+		assert_int_equal(say.verdict, RISO_PACER_GO);
 	if (say.verdict != RISO_PACER_GO) {
 		check_denial(&say);
 		w.timer_ns = say.when;
