@@ -9,6 +9,7 @@
 
 #include <linux/ktime.h>
 
+#include "flow.h"
 #include "grant.h"
 #include "limits.h"
 #include "line.h"
@@ -16,6 +17,8 @@
 enum {
 	/* Two groups contend that posted within 50 ms of each other. */
 	RISO_ACTIVE_NS = 50 * NSEC_PER_MSEC,
+	/* A reply of a storage protocol: NVMe 16 bytes, iSER 76, SRP and NFS up to this. */
+	RISO_REPLY_BYTES = 256,
 };
 
 static struct riso_share_tenant *tenant_of(struct riso_group_dir *gd, enum riso_dir dir)
@@ -144,6 +147,38 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	if (a->hold.waits)
 		riso_pressure_take(&a->hold, &g->pressure, g->id, cost);
 	riso_line_note_active(a, g, now);
+}
+
+/* Would the group have posted at most a chunk in this slice, and a reply, with @wire? */
+static bool fits_slice(const struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now)
+{
+	const struct riso_group_dir *gd = &f->group->dir[dir];
+	u64 spent = now - gd->slice_ns > RISO_SLICE_NS ? 0 : gd->slice_bytes;
+
+	return !wire || spent + wire <= riso_chunk_wire(f->rd) +
+					riso_piece_wire(RISO_REPLY_BYTES, f->mtu);
+}
+
+/**
+ * riso_line_is_sparse - may a chain of work requests go at once, as debt?
+ * @f: a flow that had nothing held
+ * @wire: wire bytes of the chain, by direction
+ * @now: time, ns
+ *
+ * The whole chain goes or none of it: a target posts the data that were read and its
+ * reply in one, and the initiator waits for the reply.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if the group has nothing held and posts, with the chain, at most a chunk
+ * and a reply in the present slice.
+ */
+bool riso_line_is_sparse(const struct riso_flow *f, const u64 *wire, u64 now)
+{
+	lockdep_assert_held(&f->rd->lock);
+	return riso_is_shaped(f->rd) && list_empty(&f->group->dir[RISO_TX].flows) &&
+	       list_empty(&f->group->dir[RISO_RX].flows) &&
+	       fits_slice(f, RISO_TX, wire[RISO_TX], now) &&
+	       fits_slice(f, RISO_RX, wire[RISO_RX], now);
 }
 
 /**

@@ -7,6 +7,8 @@
 
 #include "dev.h"
 
+struct riso_flow;
+
 /**
  * struct riso_bill - what a group is charged for
  * @wire: wire bytes
@@ -66,6 +68,7 @@ void riso_line_enter_tenant(struct riso_dev *rd, struct riso_group *g,
 void riso_line_note_active(struct riso_arb *a, struct riso_group *g, u64 now);
 void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group *g,
 		      const struct riso_bill *bill, u64 now);
+bool riso_line_is_sparse(const struct riso_flow *f, const u64 *wire, u64 now);
 void riso_line_refund(struct riso_dev *rd, enum riso_dir dir, struct riso_group *g, u64 wire,
 		      u32 ops);
 void riso_line_sync_waits(struct riso_dev *rd, struct riso_group *g, u64 now);

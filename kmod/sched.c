@@ -71,8 +71,6 @@
 enum {
 	/* A turn of a throughput flow is 64 messages, if no number was set. */
 	RISO_TURN_OPS = 64,
-	/* A reply of a storage protocol: NVMe 16 bytes, iSER 76, SRP and NFS up to this. */
-	RISO_REPLY_BYTES = 256,
 	/* A flow that holds something and did not post for a second just posts. */
 	RISO_STUCK_NS = NSEC_PER_SEC,
 	/*
@@ -588,30 +586,6 @@ void riso_sched_run(struct riso_dev *rd)
 	spin_unlock_irqrestore(&rd->lock, flags);
 }
 
-/* Would the group have posted at most a chunk in this slice, and a reply, with @wire? */
-static bool fits_slice(const struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now)
-{
-	const struct riso_group_dir *gd = &f->group->dir[dir];
-	u64 spent = now - gd->slice_ns > RISO_SLICE_NS ? 0 : gd->slice_bytes;
-
-	return !wire || spent + wire <= riso_chunk_wire(f->rd) +
-					riso_piece_wire(RISO_REPLY_BYTES, f->mtu);
-}
-
-/*
- * May a chain of work requests, of a flow that had nothing held, go at once, as debt? The
- * group has nothing held and posts, with the chain, at most a chunk and a reply in the present
- * slice. The whole chain goes or none of it: a target posts the data that were read and its
- * reply in one, and the initiator waits for the reply.
- */
-static bool is_sparse(const struct riso_flow *f, const u64 *wire, u64 now)
-{
-	return riso_is_shaped(f->rd) && list_empty(&f->group->dir[RISO_TX].flows) &&
-	       list_empty(&f->group->dir[RISO_RX].flows) &&
-	       fits_slice(f, RISO_TX, wire[RISO_TX], now) &&
-	       fits_slice(f, RISO_RX, wire[RISO_RX], now);
-}
-
 /*
  * May the provider have what a flow posts at once? Pieces take more room in its queue than
  * the ULP knows of.
@@ -635,7 +609,7 @@ static int hold_chain(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 		return err;
 	if (f->phase == RISO_PHASE_REFUSED)
 		queue_delayed_work(riso_wq, &f->refuse, 0);
-	else if (first && is_sparse(f, wire, now))
+	else if (first && riso_line_is_sparse(f, wire, now))
 		f->q.sparse_end = f->q.tail;
 	return 0;
 }
