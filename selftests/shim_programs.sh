@@ -54,6 +54,19 @@ qperfs()
 	listens=(tcp "$port")
 }
 
+# qperf's server tells its client a port of rdma_cm before it listens there, so a client
+# may be too early: with the shim or without, that pair runs again.
+unless_early()
+{
+	local i
+
+	for ((i = 0; i < 3; i++)); do
+		"$@" && return
+		grep -q "Event rejected" "$dir/client" || return
+	done
+	return 1
+}
+
 next_port()
 {
 	port=$((port + 1))
@@ -229,10 +242,11 @@ check "shared receive queue, events" \
 check "READ and WRITE over rdma_cm" waited runs ping_by_cm
 check "messages over rdma_cm" waited runs messages_by_cm
 check "a message over rdma_cm" runs one_by_cm
-check "qperf: bandwidth" waited runs qperfs -t 1 -m 1M \
+check "qperf: bandwidth" waited unless_early runs qperfs -t 1 -m 1M \
 	rc_rdma_write_bw rc_rdma_read_bw rc_bw rc_bi_bw
-check "qperf: latency" runs qperfs -t 1 rc_rdma_write_poll_lat rc_rdma_read_lat rc_lat
-check "qperf: atomics" runs qperfs -t 1 ver_rc_fetch_add ver_rc_compare_swap
+check "qperf: latency" unless_early runs qperfs -t 1 \
+	rc_rdma_write_poll_lat rc_rdma_read_lat rc_lat
+check "qperf: atomics" unless_early runs qperfs -t 1 ver_rc_fetch_add ver_rc_compare_swap
 for op in write read send; do
 	for api in post wr; do
 		check "load: $op by $api" \
