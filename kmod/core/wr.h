@@ -20,6 +20,7 @@ enum riso_opcode {
 	RISO_OPCODE_CMP_AND_SWP = 5,
 	RISO_OPCODE_FETCH_AND_ADD = 6,
 	RISO_OPCODE_LOCAL_INV = 7,
+	RISO_OPCODE_BIND_MW = 8,
 	RISO_OPCODE_SEND_INV = 9,
 	RISO_OPCODE_READ_INV = 11,
 	RISO_OPCODE_MASKED_CMP_AND_SWP = 12,
@@ -30,7 +31,7 @@ enum riso_opcode {
 
 /**
  * enum riso_wr_kind - what structure a work request is part of
- * @RISO_WR_UNKNOWN: one that is not known here
+ * @RISO_WR_UNKNOWN: one that the kernel's users of RDMA do not have
  * @RISO_WR_SEND: none
  * @RISO_WR_RDMA: that of RDMA
  * @RISO_WR_ATOMIC: that of atomics
@@ -50,6 +51,7 @@ enum riso_wr_traits {
 	RISO_WR_FETCH = 4,	/* takes one of the QP's max_rd_atomic */
 	RISO_WR_TOLD = 8,	/* the peer gets a completion by it */
 	RISO_WR_CUT = 16,	/* may be cut into chunks */
+	RISO_WR_USER = 32,	/* libibverbs has it, under the same number */
 };
 
 /**
@@ -69,7 +71,7 @@ struct riso_wr_type {
  * Only plain WRITE and READ are cut: RC places their bytes in order, so the peer cannot
  * tell. A SEND or an immediate takes a receive of the peer and tells it a length.
  *
- * Return: the entry; of an opcode that is not known, one of RISO_WR_UNKNOWN.
+ * Return: the entry; of an opcode that is not known, one that has data and tells the peer.
  */
 static inline const struct riso_wr_type *riso_wr_type(__u32 opcode)
 {
@@ -77,17 +79,34 @@ static inline const struct riso_wr_type *riso_wr_type(__u32 opcode)
 		RISO_WR_UNKNOWN, RISO_WR_DATA | RISO_WR_TOLD,
 	};
 	static const struct riso_wr_type types[RISO_OPCODES] = {
-		[RISO_OPCODE_WRITE] = { RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_CUT },
-		[RISO_OPCODE_WRITE_IMM] = { RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_TOLD },
-		[RISO_OPCODE_SEND] = { RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD },
-		[RISO_OPCODE_SEND_IMM] = { RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD },
-		[RISO_OPCODE_READ] = {
-			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH | RISO_WR_CUT,
+		[RISO_OPCODE_WRITE] = {
+			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_CUT | RISO_WR_USER,
 		},
-		[RISO_OPCODE_CMP_AND_SWP] = { RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH },
-		[RISO_OPCODE_FETCH_AND_ADD] = { RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH },
-		[RISO_OPCODE_LOCAL_INV] = { RISO_WR_SEND, 0 },
-		[RISO_OPCODE_SEND_INV] = { RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD },
+		[RISO_OPCODE_WRITE_IMM] = {
+			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+		},
+		[RISO_OPCODE_SEND] = {
+			RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+		},
+		[RISO_OPCODE_SEND_IMM] = {
+			RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+		},
+		[RISO_OPCODE_READ] = {
+			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH | RISO_WR_CUT |
+				      RISO_WR_USER,
+		},
+		[RISO_OPCODE_CMP_AND_SWP] = {
+			RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH | RISO_WR_USER,
+		},
+		[RISO_OPCODE_FETCH_AND_ADD] = {
+			RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH | RISO_WR_USER,
+		},
+		[RISO_OPCODE_LOCAL_INV] = { RISO_WR_SEND, RISO_WR_USER },
+		/* The kernel has no structure for it: only programs bind memory windows. */
+		[RISO_OPCODE_BIND_MW] = { RISO_WR_UNKNOWN, RISO_WR_USER },
+		[RISO_OPCODE_SEND_INV] = {
+			RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+		},
 		[RISO_OPCODE_READ_INV] = {
 			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH,
 		},
@@ -100,7 +119,7 @@ static inline const struct riso_wr_type *riso_wr_type(__u32 opcode)
 		[RISO_OPCODE_REG_MR] = { RISO_WR_REG, 0 },
 	};
 
-	if (opcode >= RISO_OPCODES || types[opcode].kind == RISO_WR_UNKNOWN)
+	if (opcode >= RISO_OPCODES || !(types[opcode].kind | types[opcode].traits))
 		return &unknown;
 	return &types[opcode];
 }
@@ -133,6 +152,11 @@ static inline bool riso_wr_is_told(__u32 opcode)
 static inline bool riso_wr_is_cut(__u32 opcode)
 {
 	return riso_wr_type(opcode)->traits & RISO_WR_CUT;
+}
+
+static inline bool riso_wr_is_user(__u32 opcode)
+{
+	return riso_wr_type(opcode)->traits & RISO_WR_USER;
 }
 
 #endif /* RISO_CORE_WR_H */

@@ -13,6 +13,7 @@
  * It allocates no memory.
  */
 #include "core/chunk.h"
+#include "core/wr.h"
 #include "cq.h"
 #include "ctx.h"
 #include "grant.h"
@@ -33,14 +34,6 @@ enum {
 	MAX_QUIET = 64 * 1024,
 };
 
-/* Does a work request take one of the max_rd_atomic of its queue pair? */
-static bool shim_takes_rd_atomic(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_RDMA_READ ||
-	       opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 /* Cost bytes of @len bytes on the path of the flow */
 static uint64_t shim_compute_cost(const struct shim_qp *f, uint32_t len)
 {
@@ -60,9 +53,7 @@ static uint32_t chunk_size(const struct shim_qp *f, const struct shim_rec *rec)
 /* The size of the pieces that a message is cut into, 0 if it goes whole */
 static uint32_t shim_get_cut_size(const struct shim_qp *f, const struct shim_rec *rec)
 {
-	if ((rec->wr.send_flags & IBV_SEND_INLINE) ||
-	    (rec->wr.opcode != IBV_WR_RDMA_WRITE &&
-	     rec->wr.opcode != IBV_WR_RDMA_READ))
+	if ((rec->wr.send_flags & IBV_SEND_INLINE) || !riso_wr_is_cut(rec->wr.opcode))
 		return 0;
 	return chunk_size(f, rec);
 }
@@ -255,7 +246,7 @@ static bool must_signal(const struct shim_qp *f, const struct shim_piece *p, boo
 		return false;
 	if (sq->silent >= (p->cut ? SHIM_SLOTS / 2 - 1 : MAX_SILENT))
 		return true;
-	if (shim_takes_rd_atomic(p->rec->wr.opcode) && sq->fetches + 2 >= max_fetches(f))
+	if (riso_wr_is_fetch(p->rec->wr.opcode) && sq->fetches + 2 >= max_fetches(f))
 		return true;
 	quiet = sq->quiet + p->cost;
 	return quiet >= MAX_QUIET || 2 * quiet >= f->ctx->m->kpage->window;
@@ -314,7 +305,7 @@ bool shim_has_room(const struct shim_qp *f, const struct shim_piece *p, bool ope
 		return false;
 	if (open || !sq->signaled)
 		return true;
-	if (shim_takes_rd_atomic(p->rec->wr.opcode) && sq->fetches >= max_fetches(f))
+	if (riso_wr_is_fetch(p->rec->wr.opcode) && sq->fetches >= max_fetches(f))
 		return false;
 	return sq->chunks < SHIM_SLOTS && sq->hidden < SHIM_SLOTS &&
 	       sq->cost + p->cost <= f->ctx->m->kpage->window;
@@ -338,7 +329,7 @@ uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct shim_piece *p
 		flags |= SHIM_SLOT_LAST;
 	if (p->rec->wr.send_flags & IBV_SEND_SIGNALED)
 		flags |= SHIM_SLOT_ASKED;
-	if (shim_takes_rd_atomic(p->rec->wr.opcode))
+	if (riso_wr_is_fetch(p->rec->wr.opcode))
 		flags |= SHIM_SLOT_FETCH;
 	if (is_extra(f, p))
 		flags |= SHIM_SLOT_EXTRA;

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <linux/rdma_isolate.h>
 
+#include "core/wr.h"
 #include "cq.h"
 #include "ctx.h"
 #include "member.h"
@@ -71,30 +72,6 @@ void shim_queue_free(struct shim_qp *f)
 	f->recs = NULL;
 	f->sge = NULL;
 	f->slots = NULL;
-}
-
-static bool is_known(enum ibv_wr_opcode opcode)
-{
-	switch (opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-	case IBV_WR_SEND:
-	case IBV_WR_SEND_WITH_IMM:
-	case IBV_WR_SEND_WITH_INV:
-	case IBV_WR_RDMA_READ:
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-	case IBV_WR_LOCAL_INV:
-	case IBV_WR_BIND_MW:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool has_data(enum ibv_wr_opcode opcode)
-{
-	return opcode != IBV_WR_LOCAL_INV && opcode != IBV_WR_BIND_MW;
 }
 
 /**
@@ -179,14 +156,14 @@ int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
 	int err = 0;
 	int i;
 
-	if (!is_known(wr->opcode))
+	if (!riso_wr_is_user(wr->opcode))
 		return EOPNOTSUPP;
 	rec->wr = *wr;
 	rec->wr.next = NULL;
 	rec->wr.sg_list = rec->sge;
 	rec->refused = false;
 	rec->len = 0;
-	if (!has_data(wr->opcode)) {
+	if (!riso_wr_has_data(wr->opcode)) {
 		rec->wr.num_sge = 0;
 		return 0;
 	}

@@ -21,16 +21,17 @@ struct expected {
 };
 
 static const struct expected all[] = {
-	/* d: data, r: from the peer, f: fetches, t: tells the peer, c: may be cut */
-	{ IBV_WR_RDMA_WRITE, RISO_WR_RDMA, "dc" },
-	{ IBV_WR_RDMA_WRITE_WITH_IMM, RISO_WR_RDMA, "dt" },
-	{ IBV_WR_SEND, RISO_WR_SEND, "dt" },
-	{ IBV_WR_SEND_WITH_IMM, RISO_WR_SEND, "dt" },
-	{ IBV_WR_RDMA_READ, RISO_WR_RDMA, "drfc" },
-	{ IBV_WR_ATOMIC_CMP_AND_SWP, RISO_WR_ATOMIC, "df" },
-	{ IBV_WR_ATOMIC_FETCH_AND_ADD, RISO_WR_ATOMIC, "df" },
-	{ IBV_WR_LOCAL_INV, RISO_WR_SEND, "" },
-	{ IBV_WR_SEND_WITH_INV, RISO_WR_SEND, "dt" },
+	/* d: data, r: from the peer, f: fetches, t: tells the peer, c: may be cut, u: of libibverbs */
+	{ IBV_WR_RDMA_WRITE, RISO_WR_RDMA, "dcu" },
+	{ IBV_WR_RDMA_WRITE_WITH_IMM, RISO_WR_RDMA, "dtu" },
+	{ IBV_WR_SEND, RISO_WR_SEND, "dtu" },
+	{ IBV_WR_SEND_WITH_IMM, RISO_WR_SEND, "dtu" },
+	{ IBV_WR_RDMA_READ, RISO_WR_RDMA, "drfcu" },
+	{ IBV_WR_ATOMIC_CMP_AND_SWP, RISO_WR_ATOMIC, "dfu" },
+	{ IBV_WR_ATOMIC_FETCH_AND_ADD, RISO_WR_ATOMIC, "dfu" },
+	{ IBV_WR_LOCAL_INV, RISO_WR_SEND, "u" },
+	{ IBV_WR_BIND_MW, RISO_WR_UNKNOWN, "u" },
+	{ IBV_WR_SEND_WITH_INV, RISO_WR_SEND, "dtu" },
 	{ RISO_OPCODE_READ_INV, RISO_WR_RDMA, "drf" },
 	{ RISO_OPCODE_MASKED_CMP_AND_SWP, RISO_WR_ATOMIC, "df" },
 	{ RISO_OPCODE_MASKED_FETCH_AND_ADD, RISO_WR_ATOMIC, "df" },
@@ -75,6 +76,7 @@ static void knows_each(void **state)
 		assert_int_equal(riso_wr_is_fetch(opcode), has(e, 'f'));
 		assert_int_equal(riso_wr_is_told(opcode), has(e, 't'));
 		assert_int_equal(riso_wr_is_cut(opcode), has(e, 'c'));
+		assert_int_equal(riso_wr_is_user(opcode), has(e, 'u'));
 	}
 	assert_int_equal(riso_wr_kind(UINT32_MAX), RISO_WR_UNKNOWN);
 }
