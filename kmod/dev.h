@@ -151,10 +151,10 @@ struct riso_change {
  * @srcu: hooks that sleep
  * @observed: counters and histograms of observe mode
  * @observing: posts are counted, under @control
- * @timing: completions are looked at for it, likewise
+ * @timing: completions are measured for @observed, under @control
  * @qps: flows by QP, read under RCU, written under @mutex; those of programs in the second
  *	table, so that nobody makes posts look far
- * @cqs: shadows of kernel CQs by CQ, likewise
+ * @cqs: shadows of kernel CQs by CQ, read under RCU, written under @mutex
  * @ref: holders of a pointer to this
  * @index: of @ibdev
  * @mutex: flows, groups, CQ shadows and their life; taken by hooks that may sleep, and
@@ -163,7 +163,7 @@ struct riso_change {
  * @control: changes of state and settings, outside @mutex; dev.c alone takes it
  * @state: written under @control
  * @qpns: flows by QP number, read under RCU, written under @mutex
- * @groups: by id, likewise
+ * @groups: groups by id, read under RCU, written under @mutex
  * @idents: groups by who they are, under @mutex
  * @tenants: by what makes them one, under @mutex
  * @next_group: id to be tried next, under @mutex
@@ -173,10 +173,10 @@ struct riso_change {
  * @told: how often listeners were told of what a user changed; without a lock
  * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
- * @drained: when it has
+ * @drained: completes when @drain has finished
  * @removing: the ib_device is going, under @control
- * @orphan: it has gone, its owners have not, likewise
- * @covered: it has gone, and hooks of another module lead to ours
+ * @orphan: the ib_device has gone and its owners have not, under @control
+ * @covered: the ib_device has gone, and hooks of another module lead to ours
  * @buried: QPs and CQs may be gone without notice, under @mutex
  * @faults: how often listeners are told of these
  * @told_latency: listeners know that there are latency flows, under @mutex

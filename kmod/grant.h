@@ -39,8 +39,8 @@ enum {
  * @unused: grants given since it last posted half of @due under grants
  * @paid: cost bytes that it has posted under grants since then
  * @posted: &riso_udir.posted as read last
- * @done: &riso_udir.done likewise
- * @debt: &riso_udir.debt likewise
+ * @done: &riso_udir.done as read last
+ * @debt: &riso_udir.debt as read last
  * @owed: debt that is not charged yet
  * @out: cost bytes that it may still have in the device, or put there
  * @load: its part of riso_pacer.load
@@ -79,7 +79,7 @@ struct riso_share {
  * @upage: what it tells
  * @pacings: &riso_dev.pacings when @kpage was written
  * @mode: what @kpage says
- * @classes: likewise
+ * @classes: what @kpage says, one more with each change of the class of a QP
  * @modes: changes with @mode and @gone
  * @gone: it has left, or its device has gone
  * @offset_ns: what its clock, of its time namespace, is ahead of ours

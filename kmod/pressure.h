@@ -100,10 +100,10 @@ struct riso_pressure {
 /**
  * struct riso_pressure_info - the same as a dump shows it
  * @held: work requests that its flows hold
- * @stall_ns: see &struct riso_pressure
- * @own_ns: likewise
+ * @stall_ns: &riso_pressure.stall_ns
+ * @own_ns: &riso_pressure.own_ns
  * @clock_ns: &riso_pressure.why_ns of the clock
- * @window_ns: and of the window
+ * @window_ns: &riso_pressure.why_ns of the window
  * @behind: in no order, ends at the first without a group
  * @others_ns: see &struct riso_pressure
  * @avg: in 1/100 percent

@@ -30,8 +30,8 @@ enum {
  * @cq: where all messages complete
  * @chan: and tell so
  * @mr: what is sent, CM_MEMORY bytes
- * @addr: where it is written to, CM_MEMORY bytes
- * @rkey: likewise
+ * @addr: where the peer has it written to, CM_MEMORY bytes
+ * @rkey: key of that memory of the peer
  * @mtu: of the path
  */
 struct link {
@@ -53,7 +53,7 @@ void begin(const char *what, unsigned int seconds);
 
 /* Ends the program when it cannot connect, after telling why. */
 void link_open(struct link *l);
-/* Likewise when a message fails. */
+/* Ends the program when a message fails, after telling why. */
 void measure(struct link *l, struct calibrate_seen *seen);
 
 #endif /* RISO_MEASURE_LINK_H */

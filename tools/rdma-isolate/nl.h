@@ -86,8 +86,8 @@ int nl_begin(struct nl *nl);
  * nl_part - wait for some of the answer, and read it
  * @nl: the socket
  * @set: as of nl_send()
- * @reply: likewise
- * @data: likewise
+ * @reply: as of nl_send()
+ * @data: as of nl_send()
  *
  * Return: 1 if there is more, 0 at the end, or a negative errno as nl_send().
  */

@@ -21,9 +21,9 @@ enum { CM_VERSION = 1 };
  * @magic: CM_MAGIC
  * @version: CM_VERSION
  * @pad: 0
- * @rkey: of the memory that may be written, 0 from the one that connects
- * @size: of that, likewise; 0 from an agent that has CM_BYTES
- * @addr: of that, likewise
+ * @rkey: of the memory that the peer may write, 0 from the one that connects
+ * @size: bytes of that memory, 0 from the one that connects
+ * @addr: address of that memory, 0 from the one that connects
  */
 struct cm_hello {
 	uint32_t magic;

@@ -31,10 +31,10 @@
  * @posted_ticks: @posted_ns by that
  * @chan: and tell so
  * @done: the channel as a source
- * @mr: what is sent
- * @bytes: likewise
- * @addr: where it is written to
- * @rkey: likewise
+ * @mr: the memory that @bytes are sent from
+ * @bytes: what is sent
+ * @addr: where the peer has it written to
+ * @rkey: key of that memory of the peer
  * @posted_ns: when the one that is out was posted, 0 if none is
  * @sent: how many were posted
  * @lost: how many of them did not complete

@@ -22,8 +22,8 @@ struct steer;
 /**
  * steer_open - steer a device from now on
  * @nl: requests to the module
- * @conf: how, stays there
- * @dev: how this one, likewise
+ * @conf: settings of the agent, which outlive the steering
+ * @dev: settings of this device, which outlive the steering
  *
  * Return: NULL if there is no memory or timer for it.
  */

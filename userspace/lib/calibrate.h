@@ -21,8 +21,8 @@ enum {
 
 /**
  * struct calibrate_seen - what was measured
- * @p50_ns: of reference messages without load
- * @p99_ns: likewise
+ * @p50_ns: median of reference messages without load
+ * @p99_ns: 99th percentile of reference messages without load
  * @rtt_min_ns: the shortest of them
  * @rate: bytes per second of the wire with messages of 1 MB
  * @ops: small messages per second
