@@ -68,19 +68,19 @@ struct riso_tenant {
  * @share: its turns; in line while @flows is not empty or @asks
  * @flows: flows that have something to post, next one first
  * @asks: its process wants a grant
- * @slice_ns: when the slice began that @slice_bytes counts
+ * @slice_start_ns: when the slice began that @slice_bytes counts
  * @slice_bytes: bytes posted since then, for the rule of sparse groups
- * @turn: bytes that the flow in front has posted in its turn
- * @turn_ops: the same in messages
+ * @turn_bytes: wire bytes that the group has posted since its turn began, debt too
+ * @turn_ops: messages that the group has posted since its turn began, debt too
  * @wait: while it is in line
  */
 struct riso_group_dir {
 	struct riso_share_group share;
 	struct list_head flows;
 	bool asks;
-	u64 slice_ns;
+	u64 slice_start_ns;
 	u64 slice_bytes;
-	u64 turn;
+	u64 turn_bytes;
 	u32 turn_ops;
 	struct riso_wait wait;
 };
@@ -183,7 +183,7 @@ struct riso_arb {
 	const struct riso_group *last;
 	u64 last_ns;
 	u64 contested_ns;
-	struct riso_hold hold;
+	struct riso_waiters hold;
 };
 
 /**
@@ -219,15 +219,15 @@ struct riso_bounds {
 };
 
 /**
- * enum riso_place - where a flow that has something held stands
- * @RISO_PLACE_GROUP: with its group, for a turn
- * @RISO_PLACE_URGENT: in front of all, as debt
- * @RISO_PLACE_PARKED: until the provider may have room again
+ * enum riso_list - where a flow that has something held stands
+ * @RISO_LIST_GROUP: with its group, for a turn
+ * @RISO_LIST_URGENT: in front of all, as debt
+ * @RISO_LIST_PARKED: until the provider may have room again
  */
-enum riso_place {
-	RISO_PLACE_GROUP,
-	RISO_PLACE_URGENT,
-	RISO_PLACE_PARKED,
+enum riso_list {
+	RISO_LIST_GROUP,
+	RISO_LIST_URGENT,
+	RISO_LIST_PARKED,
 };
 
 /**

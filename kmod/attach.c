@@ -148,7 +148,7 @@ void riso_attach_dismiss(struct riso_process *pr)
 	struct riso_dev *rd = pr->rd;
 	struct riso_flow *f;
 	unsigned long qpn;
-	u32 held = 0;
+	u32 cost = 0;
 
 	riso_dev_lock(rd);
 	xa_for_each(&rd->qpns, qpn, f) {
@@ -159,7 +159,7 @@ void riso_attach_dismiss(struct riso_process *pr)
 			f->wishes = false;
 			riso_classify_flow(f);
 		}
-		riso_dev_pass(rd, &held, own ? RISO_WALK_UPDATE : 1);
+		riso_dev_pass(rd, &cost, own ? RISO_WALK_UPDATE : 1);
 	}
 	/* Until here the process cannot take part anew, with the same flows. */
 	riso_place_give_back(&rd->places, &pr->owner);

@@ -92,12 +92,12 @@ void riso_classify_all(struct riso_dev *rd)
 {
 	struct riso_flow *f;
 	unsigned long qpn;
-	u32 held = 0;
+	u32 cost = 0;
 
 	riso_dev_lock(rd);
 	xa_for_each(&rd->qpns, qpn, f) {
 		riso_classify_flow(f);
-		riso_dev_pass(rd, &held, RISO_WALK_UPDATE);
+		riso_dev_pass(rd, &cost, RISO_WALK_UPDATE);
 	}
 	riso_dev_unlock(rd);
 	riso_sched_run(rd);

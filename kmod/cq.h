@@ -42,7 +42,7 @@ enum {
  * @rcu: frees it
  * @dead: the CQ is being destroyed, the reaper keeps off
  * @quiet: the ULP wants an event; the reaper stands in for the provider
- * @out: flows with slots unretired, under &riso_dev.lock
+ * @flows_out: flows with slots unretired, under &riso_dev.lock
  * @uses: how often managed flows use the CQ, under &riso_dev.lock
  */
 struct riso_cq {
@@ -53,7 +53,7 @@ struct riso_cq {
 	bool tagged;
 	bool dead;
 	bool quiet;
-	u32 out;
+	u32 flows_out;
 	u32 uses;
 	struct list_head quiet_list;
 	spinlock_t poll_lock;	/* see above */

@@ -194,7 +194,7 @@ struct riso_change {
  * @timer_ns: when @timer fires, U64_MAX when it is not armed
  * @want_ns: when @timer shall fire, collected during a run
  * @urgent: flows that post as debt
- * @fine: @chunk_ns is long enough for a timer to pace single chunks
+ * @paces_chunks: @chunk_ns is long enough for a timer to pace single chunks
  * @running: @timer may be armed
  * @drops: processes that may still leave the line in this run
  * @grants: grants that may still be given in this run, by direction
@@ -277,7 +277,7 @@ struct riso_dev {
 	u64 timer_ns;
 	u64 want_ns;
 	struct list_head urgent;
-	bool fine;
+	bool paces_chunks;
 	bool running;
 	int drops;
 

@@ -335,7 +335,7 @@ void riso_flow_check_all(struct riso_dev *rd)
 	struct riso_group *g;
 	struct riso_flow *f;
 	unsigned long id;
-	u32 held = 0;
+	u32 cost = 0;
 
 	riso_dev_lock(rd);
 	list_for_each_entry(f, &rd->managed, managed) {
@@ -345,7 +345,7 @@ void riso_flow_check_all(struct riso_dev *rd)
 	}
 	xa_for_each(&rd->groups, id, g) {
 		riso_notify_faults(rd, g);
-		riso_dev_pass(rd, &held, 1);
+		riso_dev_pass(rd, &cost, 1);
 	}
 	riso_dev_unlock(rd);
 }

@@ -53,7 +53,7 @@ enum riso_flow_mode {
  * @signal_all: all its work requests are signaled
  * @q: what is held
  * @arb: in the list of its place
- * @place: where it stands if it has something to post
+ * @list: which list @arb is in, if it has something to post
  * @arb_dir: the direction that it stands in
  * @phase: how what is held goes out, changed by riso_flow_step() only
  * @posting: one CPU is posting for this flow
@@ -144,7 +144,7 @@ struct riso_flow {
 	/* posting, under &riso_dev.lock */
 	struct riso_ring q ____cacheline_aligned_in_smp;
 	struct list_head arb;
-	enum riso_place place;
+	enum riso_list list;
 	enum riso_dir arb_dir;
 	enum riso_phase phase;
 	bool posting;

@@ -46,7 +46,7 @@ static void blame(struct riso_process *pr, enum riso_fault fault)
 }
 
 /* Bytes of grants that are good and not taken; *@num is how many, of *@untaken. */
-static u64 sum_valid_grants(const struct riso_share *ud, u32 taken, u64 now, u32 *num,
+static u64 sum_valid_grants(const struct riso_process_dir *ud, u32 taken, u64 now, u32 *num,
 			    u32 *untaken)
 {
 	u64 bytes = 0;
@@ -94,7 +94,7 @@ void riso_grant_forget(struct riso_process *pr)
 	lockdep_assert_held(&pr->rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		const struct riso_udir *page = &pr->upage->dir[dir];
-		struct riso_share *ud = &pr->dir[dir];
+		struct riso_process_dir *ud = &pr->dir[dir];
 
 		/* What is done or owed was posted before. Pairs with the release of done ... */
 		ud->done = smp_load_acquire(&page->done);
@@ -107,7 +107,7 @@ void riso_grant_forget(struct riso_process *pr)
 }
 
 /* What was granted before twice @span is not in the NIC any more. */
-static void age_grants(struct riso_share *ud, u64 span, u64 now)
+static void age_grants(struct riso_process_dir *ud, u64 span, u64 now)
 {
 	if (now - ud->since_ns < span)
 		return;
@@ -117,7 +117,7 @@ static void age_grants(struct riso_share *ud, u64 span, u64 now)
 }
 
 /* It has posted under grants: does it use what it is given? */
-static void note_use(struct riso_share *ud, u64 bytes)
+static void note_use(struct riso_process_dir *ud, u64 bytes)
 {
 	if (!ud->unused || !bytes)
 		return;
@@ -152,7 +152,7 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 		    u64 *posted, u64 *debt)
 {
 	const struct riso_udir *page = &pr->upage->dir[dir];
-	struct riso_share *ud = &pr->dir[dir];
+	struct riso_process_dir *ud = &pr->dir[dir];
 	u64 want, out, granted;
 	u32 taken, num, untaken;
 
@@ -212,7 +212,7 @@ bool riso_grant_wishes(const struct riso_process *pr)
 		return false;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		const struct riso_udir *page = &pr->upage->dir[dir];
-		const struct riso_share *ud = &pr->dir[dir];
+		const struct riso_process_dir *ud = &pr->dir[dir];
 
 		if (!READ_ONCE(page->want) ||
 		    (READ_ONCE(pr->group->dir[dir].asks) && READ_ONCE(ud->called)))
@@ -236,7 +236,7 @@ bool riso_grant_wishes(const struct riso_process *pr)
 void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
 		     u64 not_after, u64 now)
 {
-	struct riso_share *ud = &pr->dir[dir];
+	struct riso_process_dir *ud = &pr->dir[dir];
 	u32 seq = riso_grantring_follow(ud->seq);
 	struct riso_grant *g = &ud->grant[seq % RISO_GRANTS];
 	struct riso_grant told;

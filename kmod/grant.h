@@ -28,7 +28,7 @@ enum {
 };
 
 /**
- * struct riso_share - one direction of a process
+ * struct riso_process_dir - one direction of a process
  * @grant: the last two, as given; the page is never read back
  * @seq: number of the last
  * @want: what it wants beyond grants that are good, as read last
@@ -48,7 +48,7 @@ enum {
  * @before: and in the time of this length before that
  * @since_ns: begin of the present such time
  */
-struct riso_share {
+struct riso_process_dir {
 	struct riso_grant grant[RISO_GRANTS];
 	u32 seq;
 	u64 want;
@@ -102,7 +102,7 @@ struct riso_process {
 	u32 modes;
 	bool gone;
 	s64 offset_ns;
-	struct riso_share dir[RISO_DIRS];
+	struct riso_process_dir dir[RISO_DIRS];
 	wait_queue_head_t wait;
 };
 
@@ -112,7 +112,7 @@ struct riso_process {
  *
  * Return: true if its next grant shall be the smallest that is of use.
  */
-static inline bool riso_grant_shrinks(const struct riso_share *ud)
+static inline bool riso_grant_shrinks(const struct riso_process_dir *ud)
 {
 	return ud->unused >= RISO_UNUSED_SHRINK;
 }

@@ -109,7 +109,7 @@ void riso_group_share_all(struct riso_dev *rd)
 	struct riso_tenant *t, *old;
 	struct riso_group *g;
 	unsigned long id;
-	u32 held = 0;
+	u32 cost = 0;
 
 	lockdep_assert_held(&rd->mutex);
 	xa_for_each(&rd->groups, id, g) {
@@ -122,7 +122,7 @@ void riso_group_share_all(struct riso_dev *rd)
 		}
 		if (t)
 			put_tenant(old);
-		riso_dev_pass(rd, &held, 1);
+		riso_dev_pass(rd, &cost, 1);
 	}
 }
 

@@ -9,7 +9,7 @@
 
 enum {
 	/* A walk under RCU lets others run after 32 flows or groups. */
-	RISO_VISITS = 32,
+	RISO_RCU_VISITS = 32,
 };
 
 /**
@@ -20,7 +20,7 @@ enum {
  */
 static inline void riso_group_pass_over(int *visits)
 {
-	if (++*visits % RISO_VISITS)
+	if (++*visits % RISO_RCU_VISITS)
 		return;
 	rcu_read_unlock();
 	cond_resched();

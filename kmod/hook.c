@@ -44,7 +44,7 @@ struct riso_dev *riso_hook_devs[RISO_MAX_DEVS];
 
 enum {
 	/* How often a drain looks: its caller waits for completions, which take as long. */
-	RISO_DRAIN_POLL_MS = 20,
+	RISO_DRAIN_SQ_MS = 20,
 	/*
 	 * How often to look whether what is held has been handed over: about as long as a
 	 * chunk takes. And for how long to go on although nothing was: a path that is alive
@@ -57,14 +57,14 @@ enum {
 };
 
 /* The RDMA core counts all that have ever been there. */
-static struct riso_dev **place_of(u32 index)
+static struct riso_dev **entry_of(u32 index)
 {
 	return &riso_hook_devs[index % RISO_MAX_DEVS];
 }
 
 static struct riso_dev *dev_of(const struct ib_device *ibdev)
 {
-	return READ_ONCE(*place_of(ibdev->index));
+	return READ_ONCE(*entry_of(ibdev->index));
 }
 
 /*
@@ -309,7 +309,7 @@ static void hook_drain_sq(struct ib_qp *qp)
 		while (riso_flow_held(f)) {
 			if (qp->send_cq->poll_ctx == IB_POLL_DIRECT)
 				ib_process_cq_direct(qp->send_cq, -1);
-			msleep(RISO_DRAIN_POLL_MS);
+			msleep(RISO_DRAIN_SQ_MS);
 		}
 	}
 	rd->orig.drain_sq(qp);
@@ -471,12 +471,12 @@ int riso_hook_attach(struct riso_dev *rd)
 {
 	int err;
 
-	if (*place_of(rd->index))
+	if (*entry_of(rd->index))
 		return -EBUSY;
 	err = init_srcu_struct(&rd->srcu);
 	if (err)
 		return err;
-	WRITE_ONCE(*place_of(rd->index), rd);
+	WRITE_ONCE(*entry_of(rd->index), rd);
 	/* A hook must see the device that it is called for. */
 	synchronize_rcu();
 	swap_in(rd, life_ops, ARRAY_SIZE(life_ops));
@@ -524,7 +524,7 @@ void riso_hook_detach(struct riso_dev *rd)
 		/* One that has come meanwhile was left in its place. */
 	} while (riso_hook_is_covered(rd));
 	wait_for_hooks(rd);
-	WRITE_ONCE(*place_of(rd->index), NULL);
+	WRITE_ONCE(*entry_of(rd->index), NULL);
 	cleanup_srcu_struct(&rd->srcu);
 }
 

@@ -30,7 +30,7 @@ bool riso_limits_update(struct riso_dev *rd)
 	lockdep_assert_held(&rd->lock);
 	rd->chunk_ns = riso_time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
 	rd->lately_ns = riso_time_of(riso_open_window(rd) / 2, rd->cfg.max_rate);
-	rd->fine = rd->chunk_ns >= RISO_TICK_NS;
+	rd->paces_chunks = rd->chunk_ns >= RISO_TICK_NS;
 	rd->was_shaped = riso_is_shaped(rd);
 	if (was != rd->was_shaped)
 		rd->toggled_ns = now;

@@ -158,7 +158,7 @@ static inline bool riso_over_target(const struct riso_dev *rd)
  */
 static inline u64 riso_tick(const struct riso_dev *rd)
 {
-	return rd->fine ? 0 : RISO_TICK_NS;
+	return rd->paces_chunks ? 0 : RISO_TICK_NS;
 }
 
 bool riso_limits_update(struct riso_dev *rd);

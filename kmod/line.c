@@ -153,7 +153,7 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 static bool fits_slice(const struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now)
 {
 	const struct riso_group_dir *gd = &f->group->dir[dir];
-	u64 spent = now - gd->slice_ns > RISO_SLICE_NS ? 0 : gd->slice_bytes;
+	u64 spent = now - gd->slice_start_ns > RISO_SLICE_NS ? 0 : gd->slice_bytes;
 
 	return !wire || spent + wire <= riso_chunk_wire(f->rd) +
 					riso_piece_wire(RISO_REPLY_BYTES, f->mtu);

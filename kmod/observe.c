@@ -276,7 +276,7 @@ static void equip_flows(struct riso_dev *rd)
 	struct riso_traffic __percpu *spare = NULL;
 	unsigned long qpn, next = 0;
 	struct riso_flow *f;
-	u32 held = 0;
+	u32 cost = 0;
 
 	lockdep_assert_held(&rd->control);
 	do {
@@ -287,7 +287,7 @@ static void equip_flows(struct riso_dev *rd)
 			spare = riso_observe_flow(f, spare);
 			if (!spare && rd->state == RISO_DEV_OBSERVE)
 				break;
-			riso_dev_pass(rd, &held, 1);
+			riso_dev_pass(rd, &cost, 1);
 		}
 		riso_dev_unlock(rd);
 		next = qpn + 1;
@@ -308,7 +308,7 @@ void riso_observe_update(struct riso_dev *rd)
 	bool ended = rd->observing && !observing;
 	struct riso_flow *f;
 	unsigned long qpn;
-	u32 held = 0;
+	u32 cost = 0;
 
 	lockdep_assert_held(&rd->control);
 	if ((rd->observing && !observing) || (rd->timing && !timing)) {
@@ -327,7 +327,7 @@ void riso_observe_update(struct riso_dev *rd)
 	xa_for_each(&rd->qpns, qpn, f) {
 		free_percpu(f->spent);
 		f->spent = NULL;
-		riso_dev_pass(rd, &held, 1);
+		riso_dev_pass(rd, &cost, 1);
 	}
 	riso_dev_unlock(rd);
 }

@@ -6,7 +6,7 @@
  * the device time that other groups used while it stood in line. The latter is in
  * the currency that shares are counted in, not in time that went by: whoever posts
  * little is no cause, however late what comes next. The table of groups is short,
- * and where more than RISO_VISITS groups wait at once, a post is put down to some
+ * and where more than RISO_BLAMED groups wait at once, a post is put down to some
  * of them in turn, for all: so the cost of a post does not grow with their number.
  *
  * A group waits while it has something held and none of its flows is posting, or
@@ -25,7 +25,7 @@
 #include "pressure.h"
 
 /* Groups in line that a post is put down to. */
-enum { RISO_VISITS = 8 };
+enum { RISO_BLAMED = 8 };
 
 /* exp(-2s/10s), exp(-2s/60s) and exp(-2s/300s), in units of 1/FIXED_1 */
 static const unsigned int decay[RISO_AVGS] = { 1677, 1981, 2034 };
@@ -88,7 +88,7 @@ void riso_pressure_serve(struct riso_pressure *p, bool begin, u64 now)
 	p->serving += begin ? 1 : -1;
 }
 
-static void advance(struct riso_hold *h, u64 now)
+static void advance(struct riso_waiters *h, u64 now)
 {
 	h->spent[h->why] += lap(&h->why_ns, now);
 }
@@ -116,7 +116,7 @@ static void blame(struct riso_pressure *p, u32 group, u64 ns)
  * @h: of the arbiter
  * @w: of the group and direction
  */
-void riso_pressure_begin(struct riso_hold *h, struct riso_wait *w)
+void riso_pressure_begin(struct riso_waiters *h, struct riso_wait *w)
 {
 	u64 now = ktime_get_ns();
 
@@ -133,7 +133,7 @@ void riso_pressure_begin(struct riso_hold *h, struct riso_wait *w)
  * @h: of the arbiter
  * @w: of the group and direction
  */
-void riso_pressure_end(struct riso_hold *h, struct riso_wait *w)
+void riso_pressure_end(struct riso_waiters *h, struct riso_wait *w)
 {
 	riso_pressure_sync(h, w, ktime_get_ns());
 	w->p->ready--;
@@ -147,7 +147,7 @@ void riso_pressure_end(struct riso_hold *h, struct riso_wait *w)
  * @w: of a group that stands in line
  * @now: time, ns
  */
-void riso_pressure_sync(struct riso_hold *h, struct riso_wait *w, u64 now)
+void riso_pressure_sync(struct riso_waiters *h, struct riso_wait *w, u64 now)
 {
 	int i;
 
@@ -164,7 +164,7 @@ void riso_pressure_sync(struct riso_hold *h, struct riso_wait *w, u64 now)
  * @why: from now on
  * @now: time, ns
  */
-void riso_pressure_change(struct riso_hold *h, enum riso_why why, u64 now)
+void riso_pressure_change(struct riso_waiters *h, enum riso_why why, u64 now)
 {
 	advance(h, now);
 	h->why = why;
@@ -177,15 +177,15 @@ void riso_pressure_change(struct riso_hold *h, enum riso_why why, u64 now)
  * @group: its id
  * @cost: device time of what it posts, ns
  */
-void riso_pressure_take(struct riso_hold *h, const struct riso_pressure *p,
+void riso_pressure_take(struct riso_waiters *h, const struct riso_pressure *p,
 			u32 group, u64 cost)
 {
-	u32 visits = min_t(u32, h->waits, RISO_VISITS);
+	u32 visits = min_t(u32, h->waits, RISO_BLAMED);
 	struct riso_wait *w, *tmp;
 	LIST_HEAD(seen);
 
-	if (h->waits > RISO_VISITS)
-		cost = cost * h->waits / RISO_VISITS;
+	if (h->waits > RISO_BLAMED)
+		cost = cost * h->waits / RISO_BLAMED;
 	list_for_each_entry_safe(w, tmp, &h->waiting, node) {
 		if (!visits--)
 			break;

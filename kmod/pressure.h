@@ -32,14 +32,14 @@ enum riso_why {
 };
 
 /**
- * struct riso_hold - who waits for an arbiter
+ * struct riso_waiters - who waits for an arbiter
  * @waiting: places of groups that wait, the one looked at longest ago first
  * @waits: how many
  * @why: what keeps the arbiter from posting
  * @why_ns: since when, or since it was added to @spent last
  * @spent: time that each was the reason, sum
  */
-struct riso_hold {
+struct riso_waiters {
 	struct list_head waiting;
 	u32 waits;
 	enum riso_why why;
@@ -49,9 +49,9 @@ struct riso_hold {
 
 /**
  * struct riso_wait - a group waits for its turn in one direction
- * @node: in &riso_hold.waiting while it does
+ * @node: in &riso_waiters.waiting while it does
  * @p: the group's sums
- * @mark: &riso_hold.spent at the begin, or when it was added to @p last
+ * @mark: &riso_waiters.spent at the begin, or when it was added to @p last
  */
 struct riso_wait {
 	struct list_head node;
@@ -122,12 +122,12 @@ struct riso_pressure_info {
 void riso_pressure_hold(struct riso_pressure *p, u32 n);
 void riso_pressure_release(struct riso_pressure *p, u32 n);
 void riso_pressure_serve(struct riso_pressure *p, bool begin, u64 now);
-void riso_pressure_begin(struct riso_hold *h, struct riso_wait *w);
-void riso_pressure_end(struct riso_hold *h, struct riso_wait *w);
-void riso_pressure_change(struct riso_hold *h, enum riso_why why, u64 now);
-void riso_pressure_take(struct riso_hold *h, const struct riso_pressure *p,
+void riso_pressure_begin(struct riso_waiters *h, struct riso_wait *w);
+void riso_pressure_end(struct riso_waiters *h, struct riso_wait *w);
+void riso_pressure_change(struct riso_waiters *h, enum riso_why why, u64 now);
+void riso_pressure_take(struct riso_waiters *h, const struct riso_pressure *p,
 			u32 group, u64 cost);
-void riso_pressure_sync(struct riso_hold *h, struct riso_wait *w, u64 now);
+void riso_pressure_sync(struct riso_waiters *h, struct riso_wait *w, u64 now);
 void riso_pressure_average(struct riso_pressure *p, u64 period, u64 now);
 void riso_pressure_info(struct riso_pressure *p, u64 now,
 			struct riso_pressure_info *info);
@@ -138,7 +138,7 @@ void riso_pressure_info(struct riso_pressure *p, u64 now,
  * @why: from now on
  * @now: time, ns
  */
-static inline void riso_pressure_why(struct riso_hold *h, enum riso_why why, u64 now)
+static inline void riso_pressure_why(struct riso_waiters *h, enum riso_why why, u64 now)
 {
 	if (h->why != why)
 		riso_pressure_change(h, why, now);

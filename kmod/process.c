@@ -37,7 +37,7 @@ enum {
 
 static void update_process_load(struct riso_process *pr, enum riso_dir dir)
 {
-	struct riso_share *ud = &pr->dir[dir];
+	struct riso_process_dir *ud = &pr->dir[dir];
 	u64 load = riso_is_shaped(pr->rd) ? 0 : min(ud->out, riso_open_window(pr->rd) / 2);
 
 	pr->rd->arb[dir].process_load += load - ud->load;
@@ -77,17 +77,17 @@ static u64 watch_span(const struct riso_dev *rd)
 /* What the rule of sparse groups has allowed since it was asked last. */
 static u64 sparse_since(const struct riso_dev *rd, struct riso_group_dir *gd, u64 now)
 {
-	u64 since = min(now - gd->slice_ns, watch_span(rd));
+	u64 since = min(now - gd->slice_start_ns, watch_span(rd));
 	u64 slices = div64_u64(since, paced_slice(rd));
 
-	gd->slice_ns = now - since + slices * paced_slice(rd);
+	gd->slice_start_ns = now - since + slices * paced_slice(rd);
 	return slices * riso_chunk_wire(rd);
 }
 
 /* What it has posted without a grant, as far as the rule of sparse groups goes. */
 static void charge_debt(struct riso_process *pr, enum riso_dir dir, u64 debt, u64 now)
 {
-	struct riso_share *ud = &pr->dir[dir];
+	struct riso_process_dir *ud = &pr->dir[dir];
 	struct riso_dev *rd = pr->rd;
 	struct riso_bill bill = { .debt = true };
 
@@ -198,7 +198,7 @@ void riso_process_read_some(struct riso_dev *rd, u64 now)
  */
 static u64 grant_lead(const struct riso_dev *rd)
 {
-	return rd->fine ? RISO_LEAD_NS : RISO_TICK_NS;
+	return rd->paces_chunks ? RISO_LEAD_NS : RISO_TICK_NS;
 }
 
 /*
@@ -413,7 +413,7 @@ int riso_process_join(struct riso_process *pr)
 	WRITE_ONCE(rd->num_processes, rd->num_processes + 1);
 	pr->group->process = pr;
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		pr->group->dir[dir].slice_ns = now;
+		pr->group->dir[dir].slice_start_ns = now;
 	list_add_tail(&pr->list, &rd->processes);
 	update_pacing(rd);
 	pr->pacings = rd->pacings - 1;

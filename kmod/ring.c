@@ -151,7 +151,7 @@ static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
 static void copy_container(struct riso_rec *rec, const struct ib_send_wr *wr)
 {
 	switch (riso_wr_kind(wr->opcode)) {
-	case RISO_WR_SEND:
+	case RISO_WR_PLAIN:
 		rec->wr = *wr;
 		break;
 	case RISO_WR_RDMA:

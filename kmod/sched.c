@@ -107,7 +107,7 @@ void riso_sched_remove(struct riso_flow *f)
 	if (list_empty(&f->arb))
 		return;
 	list_del_init(&f->arb);
-	if (f->place != RISO_PLACE_GROUP)
+	if (f->list != RISO_LIST_GROUP)
 		return;
 	riso_line_leave(f->rd, f->arb_dir, &f->group->dir[f->arb_dir]);
 }
@@ -128,28 +128,28 @@ static bool posts_as_debt(const struct riso_flow *f)
 /* Say that a flow has a turn to come, unless it goes on with one. */
 static void note_turn(struct riso_flow *f, enum riso_dir dir)
 {
-	if (!f->group->dir[dir].turn)
+	if (!f->group->dir[dir].turn_bytes)
 		trace_token_grant(f, dir, riso_token(f->rd));
 }
 
-static void place_flow(struct riso_flow *f, enum riso_place place)
+static void list_flow(struct riso_flow *f, enum riso_list place)
 {
 	struct riso_dev *rd = f->rd;
 	struct riso_group_dir *gd;
 
-	f->place = place;
-	if (place == RISO_PLACE_URGENT) {
+	f->list = place;
+	if (place == RISO_LIST_URGENT) {
 		list_add_tail(&f->arb, &rd->urgent);
 		return;
 	}
-	if (place == RISO_PLACE_PARKED) {
+	if (place == RISO_LIST_PARKED) {
 		list_add_tail(&f->arb, &rd->parked);
 		return;
 	}
 	gd = &f->group->dir[f->arb_dir];
 	riso_line_enter(rd, f->arb_dir, gd);
 	/* A flow keeps its turn until the token is spent. */
-	if (gd->turn)
+	if (gd->turn_bytes)
 		list_add(&f->arb, &gd->flows);
 	else
 		list_add_tail(&f->arb, &gd->flows);
@@ -165,24 +165,24 @@ static bool fits_window(const struct riso_flow *f, enum riso_dir dir,
 static void wake(struct riso_flow *f, u64 now)
 {
 	struct riso_dev *rd = f->rd;
-	enum riso_place where = RISO_PLACE_URGENT;
+	enum riso_list where = RISO_LIST_URGENT;
 	struct riso_next next;
 	struct riso_room room;
 
 	if (!f->q.recs)
 		return;
 	if (!riso_batch_next(f, now, &next)) {
-		if (!list_empty(&f->arb) && f->place == RISO_PLACE_PARKED &&
+		if (!list_empty(&f->arb) && f->list == RISO_LIST_PARKED &&
 		    now < f->retry_ns)
 			return;
 		riso_sched_remove(f);
 		if (riso_ring_len(&f->q) && !f->posting && !f->paused &&
 		    now < f->retry_ns)
-			place_flow(f, RISO_PLACE_PARKED);
+			list_flow(f, RISO_LIST_PARKED);
 		return;
 	}
 	if (!posts_as_debt(f)) {
-		where = RISO_PLACE_GROUP;
+		where = RISO_LIST_GROUP;
 		room = riso_window_room(f, &next);
 		if (!fits_window(f, next.dir, &room)) {
 			rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
@@ -192,11 +192,11 @@ static void wake(struct riso_flow *f, u64 now)
 			return;
 		}
 	}
-	if (!list_empty(&f->arb) && f->place == where && f->arb_dir == next.dir)
+	if (!list_empty(&f->arb) && f->list == where && f->arb_dir == next.dir)
 		return;
 	riso_sched_remove(f);
 	f->arb_dir = next.dir;
-	place_flow(f, where);
+	list_flow(f, where);
 }
 
 /**
@@ -394,16 +394,16 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 	f->batch.charged = f->phase == RISO_PHASE_PACED;
 	if (f->batch.charged)
 		riso_line_charge(rd, t->dir, f->group, &bill, now);
-	gd->turn += wire;
+	gd->turn_bytes += wire;
 	gd->turn_ops += ops;
-	if (gd->turn >= riso_token(rd) ||
+	if (gd->turn_bytes >= riso_token(rd) ||
 	    (f->class == RISO_CLASS_THROUGHPUT &&
 	     gd->turn_ops >= token_ops(rd))) {
-		gd->turn = 0;
+		gd->turn_bytes = 0;
 		gd->turn_ops = 0;
 	}
-	if (now - gd->slice_ns > RISO_SLICE_NS) {
-		gd->slice_ns = now;
+	if (now - gd->slice_start_ns > RISO_SLICE_NS) {
+		gd->slice_start_ns = now;
 		gd->slice_bytes = 0;
 	}
 	gd->slice_bytes += wire;
@@ -413,7 +413,7 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 	f->progress_ns = now;
 	riso_window_add(f, t->dir, wire);
 	if (list_empty(&f->reap))
-		f->cq->out++;
+		f->cq->flows_out++;
 	list_move_tail(&f->reap, &rd->reap);
 }
 
@@ -428,7 +428,7 @@ static void arm_timer(struct riso_dev *rd, u64 now)
 	 * Events of the provider drive it then, and the timer is the backstop. But it is at
 	 * once that those in line go on who are behind others who want nothing any more.
 	 */
-	if (!rd->fine && rd->drops)
+	if (!rd->paces_chunks && rd->drops)
 		when = max(when, now + RISO_TICK_NS / 2);
 	/* The next post takes completions along, if it is soon. */
 	if (when == U64_MAX ||

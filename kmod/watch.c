@@ -31,7 +31,7 @@ static void average_pressure(struct riso_dev *rd)
 	u64 period = now - rd->averaged_ns;
 	struct riso_group *g;
 	unsigned long id;
-	u32 held = 0;
+	u32 cost = 0;
 
 	if (period < RISO_AVERAGE_NS)
 		return;
@@ -42,7 +42,7 @@ static void average_pressure(struct riso_dev *rd)
 		riso_line_sync_waits(rd, g, now);
 		riso_pressure_average(&g->pressure, period, now);
 		spin_unlock_irq(&rd->lock);
-		riso_dev_pass(rd, &held, 1);
+		riso_dev_pass(rd, &cost, 1);
 	}
 	riso_dev_unlock(rd);
 }

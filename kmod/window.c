@@ -285,5 +285,5 @@ void riso_window_idle(struct riso_flow *f)
 	if (list_empty(&f->reap))
 		return;
 	list_del_init(&f->reap);
-	f->cq->out--;
+	f->cq->flows_out--;
 }

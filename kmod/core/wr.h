@@ -32,14 +32,14 @@ enum riso_opcode {
 /**
  * enum riso_wr_kind - what structure a work request is part of
  * @RISO_WR_UNKNOWN: one that the kernel's users of RDMA do not have
- * @RISO_WR_SEND: none
+ * @RISO_WR_PLAIN: none
  * @RISO_WR_RDMA: that of RDMA
  * @RISO_WR_ATOMIC: that of atomics
  * @RISO_WR_REG: that of the registration of memory
  */
 enum riso_wr_kind {
 	RISO_WR_UNKNOWN,
-	RISO_WR_SEND,
+	RISO_WR_PLAIN,
 	RISO_WR_RDMA,
 	RISO_WR_ATOMIC,
 	RISO_WR_REG,
@@ -86,10 +86,10 @@ static inline const struct riso_wr_type *riso_wr_type(__u32 opcode)
 			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
 		},
 		[RISO_OPCODE_SEND] = {
-			RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+			RISO_WR_PLAIN, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
 		},
 		[RISO_OPCODE_SEND_IMM] = {
-			RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+			RISO_WR_PLAIN, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
 		},
 		[RISO_OPCODE_READ] = {
 			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH | RISO_WR_CUT |
@@ -101,11 +101,11 @@ static inline const struct riso_wr_type *riso_wr_type(__u32 opcode)
 		[RISO_OPCODE_FETCH_AND_ADD] = {
 			RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH | RISO_WR_USER,
 		},
-		[RISO_OPCODE_LOCAL_INV] = { RISO_WR_SEND, RISO_WR_USER },
+		[RISO_OPCODE_LOCAL_INV] = { RISO_WR_PLAIN, RISO_WR_USER },
 		/* The kernel has no structure for it: only programs bind memory windows. */
 		[RISO_OPCODE_BIND_MW] = { RISO_WR_UNKNOWN, RISO_WR_USER },
 		[RISO_OPCODE_SEND_INV] = {
-			RISO_WR_SEND, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+			RISO_WR_PLAIN, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
 		},
 		[RISO_OPCODE_READ_INV] = {
 			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH,

@@ -21,14 +21,14 @@ void shim_ask_refused(struct shim_member *m);
 void shim_qps_no_thread(struct shim_member *m);
 
 /**
- * shim_qp_fresh - tell whether the class of a flow is up to date
+ * shim_qp_is_fresh - tell whether the class of a flow is up to date
  * @f: the flow
  *
  * Without a lock and without a barrier: a stale answer only delays the next question.
  *
  * Return: false if the kernel may have changed the class.
  */
-static inline bool shim_qp_fresh(const struct shim_qp *f)
+static inline bool shim_qp_is_fresh(const struct shim_qp *f)
 {
 	return __atomic_load_n(&shim_member_kpage(f->ctx->m)->classes,
 			       __ATOMIC_RELAXED) ==

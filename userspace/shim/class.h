@@ -21,7 +21,7 @@ int shim_over_target(struct ibv_qp *qp);
  */
 static inline void shim_qp_refresh(struct shim_qp *f)
 {
-	if (!shim_qp_fresh(f))
+	if (!shim_qp_is_fresh(f))
 		shim_qp_ask(f);
 }
 

@@ -313,7 +313,7 @@ static bool is_stale(void *value, void *arg)
 {
 	struct shim_qp *f = value;
 
-	return f->ctx->m == arg && !shim_qp_fresh(f) && shim_qp_holds(f);
+	return f->ctx->m == arg && !shim_qp_is_fresh(f) && shim_qp_holds(f);
 }
 
 /**

@@ -43,12 +43,12 @@ struct riso_kpage shim_no_kpage = { .classes = UINT32_MAX };
 struct riso_upage shim_no_upage;
 
 /**
- * shim_member_open - may everything go out at once?
+ * shim_member_is_open - may everything go out at once?
  * @m: the member
  *
  * Return: true if nothing has to wait for a grant.
  */
-bool shim_member_open(const struct shim_member *m)
+bool shim_member_is_open(const struct shim_member *m)
 {
 	return __atomic_load_n(&shim_member_kpage(m)->mode, __ATOMIC_RELAXED) !=
 		       RISO_USER_PACED ||

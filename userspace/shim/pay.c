@@ -156,7 +156,7 @@ static bool shim_charge_sparse(struct shim_qp *f, const struct shim_piece *p, ui
 	struct shim_member *m = f->ctx->m;
 	uint32_t chunk = chunk_size(f, p->rec);
 
-	if (p->rec->seq < f->fresh || p->cut || (chunk && p->rec->len > chunk))
+	if (p->rec->seq < f->refusable || p->cut || (chunk && p->rec->len > chunk))
 		return false;
 	return shim_slice_debt(&m->slice, now, m->kpage->slice_ns,
 			       m->kpage->sparse, p->cost);
@@ -182,7 +182,7 @@ enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, bool ope
 	uint64_t since = p->rec->queued_ns;
 
 	if (open)
-		return shim_member_open(m) ? PAY_NOTHING : PAY_DEBT;
+		return shim_member_is_open(m) ? PAY_NOTHING : PAY_DEBT;
 	if (shim_charge_sparse(f, p, now))
 		return PAY_DEBT;
 	if (shim_budget_left(b) >= due)

@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct riso_sge) == sizeof(struct ibv_sge), "same layout")
 static bool is_open(const struct shim_qp *f)
 {
 	return f->flush || f->urge || f->class_id == RISO_CLASS_LATENCY || f->alone ||
-	       shim_member_open(f->ctx->m);
+	       shim_member_is_open(f->ctx->m);
 }
 
 /* Account for the next slot as posted. */
@@ -216,7 +216,7 @@ static bool refused(struct shim_qp *f, int err)
 	if (f->full && shim_count_slots(f))
 		return false;
 	/* One that has failed already completes. */
-	if (rec->seq >= f->fresh && rec->seq <= f->fresh_last && !f->sq.cur.done &&
+	if (rec->seq >= f->refusable && rec->seq <= f->refusable_last && !f->sq.cur.done &&
 	    !rec->refused) {
 		f->refused = err;
 		return false;
@@ -395,8 +395,8 @@ int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole)
 	struct shim_member *m = f->ctx->m;
 	int err;
 
-	f->fresh = f->accepted;
-	f->fresh_last = whole ? f->fresh : UINT64_MAX;
+	f->refusable = f->accepted;
+	f->refusable_last = whole ? f->refusable : UINT64_MAX;
 	shim_add_staged(f, num, shim_sys.now());
 	shim_queue_drive(m);
 	if (shim_queue_len(f) && !f->refused && (f->sq.signaled || f->full)) {
@@ -410,6 +410,6 @@ int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole)
 		shim_member_publish(m);
 	}
 	f->refused = 0;
-	f->fresh = UINT64_MAX;
+	f->refusable = UINT64_MAX;
 	return err;
 }

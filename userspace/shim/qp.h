@@ -48,8 +48,8 @@ struct shim_ctx;
  * @accepted: number of work requests that the program has posted
  * @finished: number of work requests in @accepted whose completion the program has seen; read
  *	without the lock
- * @fresh: number of the first work request that can still be refused to its caller
- * @fresh_last: number of the last work request that can still be refused to its caller
+ * @refusable: number of the first work request that can still be refused to its caller
+ * @refusable_last: number of the last work request that can still be refused to its caller
  * @full: the piece that goes next waits for room, not for a grant
  * @cost: cost bytes of this flow in shim_book.held, by direction
  * @refused: error of the provider for the record at the head, 0 if there is none
@@ -87,8 +87,8 @@ struct shim_qp {
 	uint32_t max_rd_atomic;
 	uint64_t accepted;
 	uint64_t finished;
-	uint64_t fresh;
-	uint64_t fresh_last;
+	uint64_t refusable;
+	uint64_t refusable_last;
 	bool full;
 	uint64_t cost[RISO_USER_DIRS];
 	int refused;

@@ -47,7 +47,7 @@ int shim_queue_alloc(struct shim_qp *f, uint32_t sq_entries)
 	size_t data = sizeof(struct ibv_sge) + f->max_inline;
 
 	f->mtu = DEFAULT_MTU;
-	f->fresh = UINT64_MAX;
+	f->refusable = UINT64_MAX;
 	f->stride = (sizeof(struct shim_rec) + (sges > data ? sges : data) + 15) &
 		    ~15U;
 	f->recs = calloc(f->depth, f->stride);

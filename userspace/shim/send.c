@@ -244,7 +244,7 @@ int shim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 
 	if (!f)
 		return shim_find_ctx(qp->context)->ops.post_send(qp, wr, bad_wr);
-	if (shim_qp_fresh(f) && shim_qp_is_direct(f) && !f->sig_all)
+	if (shim_qp_is_fresh(f) && shim_qp_is_direct(f) && !f->sig_all)
 		return f->ctx->ops.post_send(qp, wr, bad_wr);
 	return post_governed(f, wr, bad_wr);
 }
