@@ -49,27 +49,13 @@ static struct riso_next next_of(const struct riso_rec *rec, u64 done)
 	};
 }
 
-/**
- * riso_batch_fetches - READs and atomics that a flow may have out
- * @f: the flow
- *
- * One less than the QP may have: a provider that runs out of them stalls the whole
- * send queue.
- *
- * Return: how many, at least 1.
- */
-u32 riso_batch_fetches(const struct riso_flow *f)
-{
-	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
-}
-
 /*
  * May this record, cut up to @done, take a slot and a send queue entry now?
  *
  * When its QP ends, a work request goes as the ULP posted it, without a slot if there is
- * none; only the rest of one that was cut must have one. What went without one counts as
- * in use until a slot behind it is retired, so if no slot is out, the provider knows better
- * whether it is full. In a QP in error nothing is fetched.
+ * none; only the rest of one that was cut must have one. What went without a slot occupies an
+ * entry of the send queue until a later slot retires. With no slot out that count may be too
+ * high, so the provider is asked. In a QP in error nothing is fetched.
  */
 static bool fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done)
 {
@@ -83,7 +69,7 @@ static bool fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done
 	if (f->phase == RISO_PHASE_ENDING)
 		return room || !done;
 	return room && (!riso_wr_is_fetch(rec->wr.opcode) ||
-			s->rd_out < riso_batch_fetches(f));
+			s->rd_out < riso_wr_fetches_max(f->max_rd_atomic));
 }
 
 /**
@@ -377,7 +363,7 @@ enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
 		return RISO_POSTED_ALL;
 	}
 	if (err == -ENOMEM || err == -EAGAIN || err == -ENOTCONN) {
-		/* It may have waited for something else meanwhile. */
+		/* A retry that comes late waited for something else: its time begins anew. */
 		if (taken || !flushing || !f->fail_ns ||
 		    now > f->retry_ns + RISO_REFUSE_NS / 2)
 			f->fail_ns = flushing ? now : 0;

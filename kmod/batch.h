@@ -64,8 +64,8 @@ struct riso_next {
  * struct riso_quantum - what the scheduler lets a flow post
  * @chunk: size to cut to, 0 is off
  * @bytes: wire bytes that may go out; one work request may exceed it
- * @end: record that may not, nor any behind it
- * @debt: nothing is measured, all goes
+ * @end: first record that may not go out
+ * @debt: what goes out is charged as debt, without a turn
  */
 struct riso_quantum {
 	u32 chunk;
@@ -109,7 +109,6 @@ static inline u32 riso_piece_len(const struct riso_next *next, u32 chunk)
 }
 
 bool riso_batch_next(struct riso_flow *f, u64 now, struct riso_next *next);
-u32 riso_batch_fetches(const struct riso_flow *f);
 struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 				  const struct riso_quantum *qt, u64 now,
 				  u32 *wire);

@@ -137,7 +137,7 @@ static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
 		return -EINVAL;
 	for (i = 0; i < wr->num_sge; i++)
 		len += wr->sg_list[i].length;
-	if (len > S32_MAX)
+	if (len > RISO_MESSAGE_MAX)
 		return -EINVAL;
 	if ((wr->send_flags & IB_SEND_INLINE) && len > f->max_inline)
 		return -EINVAL;

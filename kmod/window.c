@@ -47,16 +47,16 @@ struct riso_room riso_window_room(const struct riso_flow *f, const struct riso_n
 {
 	const struct riso_dev *rd = f->rd;
 	struct riso_room room = { .limit = U64_MAX };
-	u64 path;
+	u64 path, part;
 
 	lockdep_assert_held(&rd->lock);
 	if (riso_is_shaped(rd)) {
 		path = path_bytes(f, next->dir);
 		room.chunk = rd->cfg.chunk_bytes;
-		if (next->dir == RISO_RX)
-			room.chunk = max_t(u64, room.chunk,
-					   min_t(u64, RISO_READ_CHUNK_MAX,
-						 div_u64(path, riso_batch_fetches(f))));
+		if (next->dir == RISO_RX) {
+			part = div_u64(path, riso_wr_fetches_max(f->max_rd_atomic));
+			room.chunk = max_t(u64, room.chunk, min_t(u64, RISO_READ_CHUNK_MAX, part));
+		}
 		room.chunk = riso_chunk_round(room.chunk, f->mtu);
 		room.limit = 0;
 		if (f->path.rtt_min != RISO_NEVER)
@@ -118,8 +118,8 @@ void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire)
 }
 
 /*
- * The window is full. Flows whose bytes have been out for longer than they can
- * stand in the NIC do not count: they wait for the network or for their peer.
+ * The window is full. Mark one flow whose bytes have been out for longer than they can
+ * stand in the NIC: it waits for the network or for its peer, and does not count.
  */
 static void mark_stale_flow(struct riso_dev *rd, enum riso_dir dir, u64 limit, u64 now)
 {

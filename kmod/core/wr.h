@@ -64,6 +64,9 @@ struct riso_wr_type {
 	__u8 traits;
 };
 
+/* The longest message of the InfiniBand architecture, bytes */
+#define RISO_MESSAGE_MAX 0x80000000u
+
 /**
  * riso_wr_type - what an opcode does
  * @opcode: of a work request
@@ -157,6 +160,19 @@ static inline bool riso_wr_is_cut(__u32 opcode)
 static inline bool riso_wr_is_user(__u32 opcode)
 {
 	return riso_wr_type(opcode)->traits & RISO_WR_USER;
+}
+
+/**
+ * riso_wr_fetches_max - READs and atomics that a queue pair may have out
+ * @max_rd_atomic: of the queue pair
+ *
+ * One less than it may have: a provider that runs out of them stalls the whole send queue.
+ *
+ * Return: how many, at least 1.
+ */
+static inline __u32 riso_wr_fetches_max(__u32 max_rd_atomic)
+{
+	return max_rd_atomic > 2 ? max_rd_atomic - 1 : 1;
 }
 
 #endif /* RISO_CORE_WR_H */

@@ -123,11 +123,6 @@ void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec)
 	f->sq.paid = 0;
 }
 
-static uint32_t max_fetches(const struct shim_qp *f)
-{
-	return f->max_rd_atomic > 2 ? f->max_rd_atomic - 1 : 1;
-}
-
 /**
  * shim_get_piece - find the piece that goes out next
  * @f: a flow that holds something; its member is locked
@@ -148,8 +143,8 @@ void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p)
 }
 
 /*
- * Charge a piece to the slice, if it is a small work request of a flow that has nothing else to
- * send. True if it was charged.
+ * Charge a piece to the slice, if it is a small work request and nothing older waits in its
+ * flow. True if it was charged.
  */
 static bool shim_charge_sparse(struct shim_qp *f, const struct shim_piece *p, uint64_t now)
 {
@@ -211,7 +206,10 @@ static bool is_extra(const struct shim_qp *f, const struct shim_piece *p)
 	return shim_count_slots(f) && s->slot[(f->sq.slot - 1) % s->num].seq == p->rec->seq;
 }
 
-/* Is half of the spare entries of a CQ taken? The rest may be before these are free. */
+/*
+ * Is half of the spare entries of a CQ taken? The other half may be taken before these are
+ * free again.
+ */
 static bool is_crowded(const struct shim_cq *c)
 {
 	return 2 * (c->used.extra + c->used.open + 1) >= spare_entries(c);
@@ -246,7 +244,8 @@ static bool must_signal(const struct shim_qp *f, const struct shim_piece *p, boo
 		return false;
 	if (sq->silent >= (p->cut ? SHIM_SLOTS / 2 - 1 : MAX_SILENT))
 		return true;
-	if (riso_wr_is_fetch(p->rec->wr.opcode) && sq->fetches + 2 >= max_fetches(f))
+	if (riso_wr_is_fetch(p->rec->wr.opcode) &&
+	    sq->fetches + 2 >= riso_wr_fetches_max(f->max_rd_atomic))
 		return true;
 	quiet = sq->quiet + p->cost;
 	return quiet >= MAX_QUIET || 2 * quiet >= f->ctx->m->kpage->window;
@@ -305,7 +304,8 @@ bool shim_has_room(const struct shim_qp *f, const struct shim_piece *p, bool ope
 		return false;
 	if (open || !sq->signaled)
 		return true;
-	if (riso_wr_is_fetch(p->rec->wr.opcode) && sq->fetches >= max_fetches(f))
+	if (riso_wr_is_fetch(p->rec->wr.opcode) &&
+	    sq->fetches >= riso_wr_fetches_max(f->max_rd_atomic))
 		return false;
 	return sq->chunks < SHIM_SLOTS && sq->hidden < SHIM_SLOTS &&
 	       sq->cost + p->cost <= f->ctx->m->kpage->window;

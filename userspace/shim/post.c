@@ -197,7 +197,7 @@ static bool fail_head(struct shim_qp *f, int err)
 	if (rec->refused)
 		return push_failed(f, rec, err);
 	rec->refused = true;
-	if (rec->wr.opcode != IBV_WR_RDMA_READ)
+	if (!riso_wr_is_read(rec->wr.opcode))
 		rec->wr.opcode = IBV_WR_SEND;
 	rec->wr.send_flags = IBV_SEND_SIGNALED;
 	rec->wr.num_sge = 0;

@@ -30,8 +30,8 @@
 #include "slot.h"
 
 enum {
+	/* Bytes: what a path has at least in RoCE, until the queue pair tells its own */
 	DEFAULT_MTU = 1024,
-	MAX_MESSAGE = 1U << 31,
 };
 
 /**
@@ -171,7 +171,7 @@ int shim_queue_copy(struct shim_qp *f, struct shim_rec *rec,
 		return EINVAL;
 	for (i = 0; i < wr->num_sge; i++)
 		len += wr->sg_list[i].length;
-	if (len > MAX_MESSAGE)
+	if (len > RISO_MESSAGE_MAX)
 		return EINVAL;
 	rec->len = len;
 	if (!(wr->send_flags & IBV_SEND_INLINE)) {

@@ -11,6 +11,7 @@
 #include <infiniband/verbs.h>
 #include <linux/rdma_isolate_user.h>
 
+#include "core/wr.h"
 #include "qp.h"
 
 /**
@@ -80,7 +81,7 @@ static inline struct shim_rec *shim_find_rec(const struct shim_qp *f, uint64_t p
  */
 static inline enum riso_user_dir shim_get_dir(const struct shim_rec *rec)
 {
-	return rec->wr.opcode == IBV_WR_RDMA_READ ? RISO_USER_RX : RISO_USER_TX;
+	return riso_wr_is_read(rec->wr.opcode) ? RISO_USER_RX : RISO_USER_TX;
 }
 
 #endif /* SHIM_RECORD_H */
