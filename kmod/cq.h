@@ -16,9 +16,12 @@ struct riso_dev;
 struct riso_flow;
 
 enum {
-	RISO_CQ_EXTRA = 256,	/* CQEs added to each private kernel CQ */
-	RISO_SOFT = 64,		/* completions reaped for the ULP */
-	RISO_POLL = 16,		/* CQEs that the reaper takes at once */
+	/* CQEs added to each private kernel CQ: all slots of four flows */
+	RISO_CQ_EXTRA = 256,
+	/* Completions reaped for the ULP: all slots of one flow */
+	RISO_SOFT = 64,
+	/* CQEs that the reaper takes at once: 1 KB of its stack */
+	RISO_POLL = 16,
 };
 
 /**

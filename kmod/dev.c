@@ -45,7 +45,9 @@
 #include "work.h"
 
 enum {
+	/* How often to look whether another module has gone: nobody waits for it. */
 	RISO_COVERED_POLL_MS = 1000,
+	/* How long the removal of a device waits for what is out. A live path is sooner. */
 	RISO_REMOVE_MS = 5000,
 	/* More events of faults in a second would leave no room for others. */
 	RISO_FAULT_BURST = 100,

@@ -29,13 +29,14 @@
 
 struct netlink_ext_ack;
 
-/* Devices whose ib_device index is not below this are never hooked. */
 enum {
+	/* So many devices are hooked at once; two whose index is alike modulo it are not. */
 	RISO_MAX_DEVS = 256,
+	/* Buckets: a chain is short with some thousands of QPs, and hundreds of CQs or groups. */
 	RISO_QP_HASH_BITS = 10,
 	RISO_CQ_HASH_BITS = 8,
-	RISO_OPS = sizeof(struct ib_device_ops) / sizeof(void *),
 	RISO_GROUP_HASH_BITS = 8,
+	RISO_OPS = sizeof(struct ib_device_ops) / sizeof(void *),
 };
 
 /**
@@ -152,8 +153,9 @@ struct riso_change {
  * @observed: counters and histograms of observe mode
  * @observing: posts are counted, under @control
  * @timing: completions are measured for @observed, under @control
- * @qps: flows by QP, read under RCU, written under @mutex; those of programs in the second
- *	table, so that nobody makes posts look far
+ * @qps: flows by QP, read under RCU, written under @mutex. Flows of the kernel are in the
+ *	first table and flows of programs in the second: a program with many QPs does not
+ *	lengthen the chains that posts of the kernel search
  * @cqs: shadows of kernel CQs by CQ, read under RCU, written under @mutex
  * @ref: holders of a pointer to this
  * @index: of @ibdev
@@ -378,18 +380,18 @@ enum {
 /**
  * riso_dev_pass - let others have the registry between two steps of a walk by index
  * @rd: the device
- * @held: what this hold of the mutex has cost so far
- * @cost: of the last step
+ * @cost: units that this hold of the mutex has cost so far
+ * @step: units that the last step cost
  *
  * Context: &riso_dev.mutex, may sleep.
  */
-static inline void riso_dev_pass(struct riso_dev *rd, u32 *held, u32 cost)
+static inline void riso_dev_pass(struct riso_dev *rd, u32 *cost, u32 step)
 {
 	lockdep_assert_held(&rd->mutex);
-	*held += cost;
-	if (*held < RISO_WALK_HOLD)
+	*cost += step;
+	if (*cost < RISO_WALK_HOLD)
 		return;
-	*held = 0;
+	*cost = 0;
 	riso_dev_unlock(rd);
 	cond_resched();
 	riso_dev_lock(rd);

@@ -66,7 +66,7 @@ enum riso_flow_mode {
  * @path: how long its path is
  * @progress_ns: when it last posted
  * @retry_ns: provider was full: not before this
- * @retries: how often it was full since it took something, up to what counts
+ * @retries: how often in a row the provider had no room, RISO_RETRY_DOUBLINGS at most
  * @told_refused: the provider has refused a work request since creation or RESET
  * @marked: a marker of ours stands behind what the provider has taken
  * @error: of the first work request that failed since creation or RESET
@@ -116,7 +116,8 @@ enum riso_flow_mode {
  * @qp, @rd, @qpn, @qp_type and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects @news, @mode, @state, @mtu, @rnr_timer, @rnr_known, @max_rd_atomic,
  * the links of @managed, and all from @q to @sizes; @mode is also read without it.
- * &riso_dev.mutex protects the rest of what changes, @seen, @watch and the life of the flow.
+ * It protects @batch and @cq_uses too, and @unfit once the flow can be found. &riso_dev.mutex
+ * protects the rest of what changes, @seen, @watch and the life of the flow.
  * Dumps read all of it under RCU alone.
  */
 struct riso_flow {

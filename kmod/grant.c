@@ -27,13 +27,13 @@
 #include "grant.h"
 
 enum {
-	/* More than this is not believed to be wanted, or to be out. */
+	/* Bytes: more than 1 GiB is not believed to be wanted, or to be out. */
 	RISO_WANT_MAX = 1 << 30,
 	/* Who has not taken a grant for so long after it was void is stopped. */
 	RISO_STOPPED_NS = NSEC_PER_SEC,
 };
 
-/* Nobody posts more between two looks. */
+/* Bytes: 8 GiB in the 20 ms between two looks would be 3.4 Tbit/s. */
 #define RISO_STEP_MAX (8ull << 30)
 /* A grant without an end, in nanoseconds: ten years */
 #define RISO_STANDING_NS (10ull * 365 * 24 * 3600 * NSEC_PER_SEC)
@@ -158,9 +158,9 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 
 	lockdep_assert_held(&pr->rd->lock);
 	/*
-	 * The process writes posted, debt, done, taken and want in this order, each with a
-	 * release. All is read the other way round, so what it posted or took before it wrote
-	 * a number is seen with the number.
+	 * The process writes posted, debt, done, taken and want in this order, all but the
+	 * first with a release. All is read the other way round, so what it posted or took
+	 * before it wrote a number is seen with the number.
 	 */
 	want = min_t(u64, smp_load_acquire(&page->want), RISO_WANT_MAX);
 	/* Pairs with the release of riso_udir.taken in the process. */

@@ -44,9 +44,9 @@ enum {
  * @owed: debt that is not charged yet
  * @out: cost bytes that it may still have in the device, or put there
  * @load: its part of riso_pacer.load
- * @lately: cost bytes granted since @since_ns
- * @before: and in the time of this length before that
- * @since_ns: begin of the present such time
+ * @lately: cost bytes granted in the present period
+ * @before: cost bytes granted in the period before
+ * @since_ns: when the present period began
  */
 struct riso_process_dir {
 	struct riso_grant grant[RISO_GRANTS];

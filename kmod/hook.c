@@ -56,7 +56,10 @@ enum {
 	RISO_COVERED_MS = 100,
 };
 
-/* The RDMA core counts all that have ever been there. */
+/*
+ * The RDMA core hands indices out in a circle, so they exceed the table. Where two devices
+ * have one entry, the second is refused.
+ */
 static struct riso_dev **entry_of(u32 index)
 {
 	return &riso_hook_devs[index % RISO_MAX_DEVS];
@@ -412,7 +415,7 @@ static void set_op(struct riso_dev *rd, size_t op, void *to)
 	WRITE_ONCE(*slot, to);
 }
 
-/* In this order they come, and in the other they go. */
+/* Hooks are installed in this order and removed in the reverse one. */
 static const size_t life_ops[] = {
 	OP(destroy_cq), OP(post_destroy_cq), OP(destroy_qp), OP(drain_sq),
 	OP(modify_qp), OP(create_cq), OP(create_qp),

@@ -19,7 +19,10 @@ enum {
 	 * be off by as much, and events of the provider tell of completions.
 	 */
 	RISO_TICK_NS = 50 * NSEC_PER_USEC,
-	/* A turn or slice is 200 us of device time, if no token size was set. */
+	/*
+	 * A turn is 200 us of device time, if no token size was set. The slice of a sparse
+	 * group is as long by the clock.
+	 */
 	RISO_SLICE_NS = 200 * NSEC_PER_USEC,
 	/* The window of a device that nobody shapes is 2 ms of its rate, ... */
 	RISO_OPEN_NS = 2 * NSEC_PER_MSEC,

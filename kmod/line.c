@@ -109,6 +109,7 @@ void riso_line_enter_tenant(struct riso_dev *rd, struct riso_group *g, struct ri
  */
 void riso_line_note_active(struct riso_arb *a, struct riso_group *g, u64 now)
 {
+	/* Two that take turns are seen again before this ends. */
 	if (a->last != g && now - a->last_ns < RISO_ACTIVE_NS)
 		a->contested_ns = now + 2 * RISO_ACTIVE_NS;
 	a->last = g;
@@ -132,7 +133,7 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	u64 cost = riso_cost_of(rd, bill->wire, bill->ops, rd->cfg.max_rate);
 	struct riso_group_dir *gd = &g->dir[dir];
 	struct riso_arb *a = &rd->arb[dir];
-	/* Debt is nobody's turn, but hurts nobody where there is none in line. */
+	/* Debt is nobody's turn. If nobody is in line, the turns may advance all the same. */
 	bool turn = !bill->debt || !riso_line_first(a);
 
 	lockdep_assert_held(&rd->lock);

@@ -77,7 +77,7 @@ struct riso_behind {
  * @counted_ns: up to when @stall_ns and @own_ns count
  * @stall_ns: time in which it had something to post and did not
  * @own_ns: that part of it in which nothing but its own limits kept it
- * @why_ns: time for each reason while it was its turn or others', of all directions
+ * @why_ns: time in line for each reason, of both directions together
  * @behind: who used most meanwhile
  * @others_ns: what those used that had to leave @behind
  * @averaged_ns: @stall_ns at the last average

@@ -93,7 +93,7 @@ static void charge_debt(struct riso_process *pr, enum riso_dir dir, u64 debt, u6
 
 	ud->owed += debt;
 	bill.wire = min(ud->owed, sparse_since(rd, &pr->group->dir[dir], now));
-	/* The present slice may have allowed it: it is charged when that has ended. */
+	/* The present slice allows a chunk when it ends: until then the rest is owed. */
 	ud->owed = min_t(u64, ud->owed - bill.wire, riso_chunk_wire(rd));
 	if (!bill.wire)
 		return;
@@ -217,8 +217,8 @@ static u64 largest_grant(const struct riso_dev *rd)
 }
 
 /*
- * No grant is for less than this. All that one run may give is a quantum then, so that
- * it is the clock or the window that ends the run, for whoever asks for little as well.
+ * No grant is for less than this. RISO_RUN_BATCHES of the least make one of the largest, so
+ * the clock or the window ends a run, even if all ask for little.
  */
 static u64 least_grant(const struct riso_dev *rd)
 {
@@ -262,7 +262,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 	u64 begin = now;
 	u64 need, bytes;
 
-	/* The next round goes on with the others in line, or the timer: this holds for it. */
+	/* The run has no drops left: the next round goes on here, or the timer. */
 	if (!rd->drops && rd->state == RISO_DEV_ENABLE)
 		return false;
 	need = read_process(pr, dir, now);

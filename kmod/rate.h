@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 enum {
-	/* Of 16 owners two share a count on every third host. */
+	/* 256 counts: that two of 16 owners share one has a chance of about one third. */
 	RISO_RATE_BITS = 8,
 };
 

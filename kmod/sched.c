@@ -33,13 +33,14 @@
  *   flow that does not complete (its peer is gone, the network is slow) are not in
  *   the NIC's queue any more after a while: they count against the flow, not against
  *   the device.
- * With no latency flow nothing is cut and the clock does not run. One active group
- * posts without limit; with more, a window keeps the queue here, where turns are
- * taken, rather than in the device.
+ * With no latency flow nothing of the kernel is cut and the clock does not run. One active
+ * group posts without limit. With more, a window keeps the queue here, where turns are
+ * taken, rather than in the device; programs cut to 128 KB then, to take turns too.
  *
- * What cannot wait goes at once and is charged all the same, as debt: flows in
- * error or draining, and what a sparse group posts, one that had nothing held: a chunk
- * in each slice, in one chain or many, and a reply behind it.
+ * What cannot wait goes at once. What a sparse group posts is charged as debt: a group
+ * that had nothing held may post a chunk in each slice, in one chain or many, and a reply
+ * behind it. So is what a flow posts that leaves management, and one piece of a flow that
+ * was stuck for a second. What flows that end, fail or flush post is not charged.
  *
  * One timer per device is armed while something is held, for the clock or to look
  * for completions that the ULP has not polled (see cq_poll.c). It is pump.c's and runs in hard
@@ -71,12 +72,12 @@
 enum {
 	/* A turn of a throughput flow is 64 messages, if no number was set. */
 	RISO_TURN_OPS = 64,
-	/* A flow that holds something and did not post for a second just posts. */
+	/* A flow that holds work and has posted nothing for 1 s posts a piece without a turn. */
 	RISO_STUCK_NS = NSEC_PER_SEC,
 	/*
-	 * How often a run lets others have the lock, and sees as many processes again that
-	 * want nothing any more, if interrupts may come meanwhile. Else the timer goes on at
-	 * once.
+	 * A run releases the lock at most 16 times. After each release it may drop as many
+	 * processes from the line again. With interrupts off it releases nothing, and the
+	 * timer continues.
 	 */
 	RISO_RUN_ROUNDS = 16,
 };
@@ -148,7 +149,7 @@ static void list_flow(struct riso_flow *f, enum riso_list place)
 	}
 	gd = &f->group->dir[f->arb_dir];
 	riso_line_enter(rd, f->arb_dir, gd);
-	/* A flow keeps its turn until the token is spent. */
+	/* In the middle of a turn of its group it is next, else last. */
 	if (gd->turn_bytes)
 		list_add(&f->arb, &gd->flows);
 	else
@@ -390,7 +391,7 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 		.debt = t->qt.debt,
 	};
 
-	/* What is only flushed, or soon will be, takes no time of the device. */
+	/* What a flow hands over to end, or has flushed, is nobody's turn. */
 	f->batch.charged = f->phase == RISO_PHASE_PACED;
 	if (f->batch.charged)
 		riso_line_charge(rd, t->dir, f->group, &bill, now);
@@ -425,8 +426,9 @@ static void arm_timer(struct riso_dev *rd, u64 now)
 	if ((!rd->held && !rd->asking && list_empty(&rd->quiet)) || !rd->running)
 		return;
 	/*
-	 * Events of the provider drive it then, and the timer is the backstop. But it is at
-	 * once that those in line go on who are behind others who want nothing any more.
+	 * Where chunks are too short for a timer, events of the provider start the next run
+	 * and the timer is the backstop. If this run used up its drops, others still stand
+	 * behind those that it dropped: then the timer fires at once.
 	 */
 	if (!rd->paces_chunks && rd->drops)
 		when = max(when, now + RISO_TICK_NS / 2);
@@ -458,8 +460,8 @@ static void release_cpu(void)
 }
 
 /*
- * Pick, and let others have the lock after some of those who stood in front and want
- * nothing any more; @rounds times at most.
+ * Pick the next turn. When the run has dropped its quota of processes that want nothing,
+ * release the lock and try again, @rounds times at most.
  */
 static bool pick_behind(struct riso_dev *rd, struct turn *t, u64 *now, int *rounds,
 			unsigned long *flags)

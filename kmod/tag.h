@@ -15,7 +15,9 @@
 struct riso_flow;
 
 enum {
-	RISO_SLOTS = 64,	/* tagged work requests that a flow may have out */
+	/* Tagged work requests that a flow may have out: a window of chunks, many times over */
+	RISO_SLOTS = 64,
+	/* With fewer, the queue of a short QP would run dry between two completions. */
 	RISO_SLOTS_MIN = 8,
 };
 

@@ -34,7 +34,7 @@ static void limit_node(struct riso_heap_node *node, __u64 vnow, __u64 slice_ns)
  * @t: its tenant
  * @g: the group, not in line
  *
- * What it is ahead of the others by more than a slice is lost.
+ * A group may be served before the others for a slice at most: credit beyond that is lost.
  */
 void riso_share_limit(const struct riso_share_line *s, struct riso_share_tenant *t,
 		      struct riso_share_group *g)
@@ -115,7 +115,8 @@ static void move(struct riso_share_line *s, struct riso_heap *line, struct riso_
  * @ns: device time
  * @weight: of the group, not 0
  *
- * Those who come later begin where the one was whose turn it was. A group that finds nobody
+ * With @turn, the virtual time moves to that of this group: who comes later begins there. A
+ * group that finds nobody
  * in line may have its turn without standing there, after riso_share_limit().
  */
 void riso_share_charge(struct riso_share_line *s, struct riso_share_tenant *t,

@@ -31,14 +31,14 @@ void rule_plan(const struct items *now, const struct items *then,
 	unsigned int i;
 
 	for (i = 0; i < now->n; i++)
-		plan->keep[i] = false;
+		plan->settled[i] = false;
 	for (plan->add = 0; plan->add < then->n; plan->add++) {
 		for (i = next; i < now->n; i++)
 			if (item_same(&now->item[i], &then->item[plan->add]))
 				break;
 		if (i == now->n)
 			return;
-		plan->keep[i] = true;
+		plan->settled[i] = true;
 		next = i + 1;
 	}
 }
@@ -163,26 +163,26 @@ static int delete_equal(struct nl *nl, const struct items *now, struct rule_plan
 	unsigned int i;
 
 	for (i = 0; i < now->n; i++) {
-		if (plan->keep[i] || !item_same(&now->item[i], rule))
+		if (plan->settled[i] || !item_same(&now->item[i], rule))
 			continue;
-		plan->keep[i] = true;
+		plan->settled[i] = true;
 		return delete_rule(nl, now->item[i].id);
 	}
 	return 0;
 }
 
 /*
- * Make it what then says; if others_go, rules that it does not have are deleted. The
- * file is told that has a line that was refused.
+ * Change the module from @now to @then. With @others_go, delete rules that are not in @then.
+ * @refused is the file with the line that the kernel refused.
  */
 static int apply(const struct config *now, const struct config *then,
 		 bool others_go, const char **refused)
 {
 	const struct items *rules = &then->rules;
 	struct rule_plan plan = {
-		.keep = calloc(now->rules.n + 1, sizeof(*plan.keep)),
+		.settled = calloc(now->rules.n + 1, sizeof(*plan.settled)),
 	};
-	struct nl *nl = plan.keep ? nl_open() : NULL;
+	struct nl *nl = plan.settled ? nl_open() : NULL;
 	int status = CMD_REFUSED;
 	unsigned int i;
 
@@ -203,7 +203,7 @@ static int apply(const struct config *now, const struct config *then,
 	}
 	status = apply_devs(nl, now, then, refused);
 	for (i = 0; i < now->rules.n && status == CMD_DONE; i++) {
-		if (!others_go || plan.keep[i])
+		if (!others_go || plan.settled[i])
 			continue;
 		if (delete_rule(nl, now->rules.item[i].id))
 			status = CMD_REFUSED;
@@ -212,7 +212,7 @@ close:
 	nl_close(nl);
 free:
 	error_from(NULL, 0);
-	free(plan.keep);
+	free(plan.settled);
 	return status;
 }
 

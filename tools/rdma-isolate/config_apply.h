@@ -11,17 +11,17 @@
 
 /**
  * struct rule_plan - how to make the rules others
- * @keep: for each that is there now: it is not to be deleted
+ * @settled: for each rule that is there now: it stays, or is deleted already
  * @add: the first of the others that has to be added, as have all behind it
  *
  * A rule is only ever added behind all others, and the order counts.
  */
 struct rule_plan {
-	bool *keep;
+	bool *settled;
 	unsigned int add;
 };
 
-/* Which rules stay; keep has a place for each of now */
+/* Which rules stay; settled has a place for each of now */
 void rule_plan(const struct items *now, const struct items *then,
 	       struct rule_plan *plan);
 

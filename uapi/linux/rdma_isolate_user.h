@@ -42,7 +42,7 @@ enum riso_user_dir {
  * enum riso_user_mode - what a process shall do with its shaped flows
  * @RISO_USER_OPEN: post at once and uncut; nobody else is active, or the device
  *	is not enabled
- * @RISO_USER_PACED: post under grants only
+ * @RISO_USER_PACED: post under grants, or within &riso_kpage.sparse as debt
  */
 enum riso_user_mode {
 	RISO_USER_OPEN,

@@ -18,9 +18,11 @@
 #include "minmax.h"
 #include "probe.h"
 
+/* The peer may come back at once, or be away for hours: from ten tries a second to one in 5 s */
 #define BACK_OFF_MIN (100 * MS)
 #define BACK_OFF_MAX (5 * SEC)
 
+/* rdma_cm asks again several times in 2 s. */
 enum { RESOLVE_MS = 2000 };
 
 static void forget(struct probe *p)

@@ -67,18 +67,18 @@ struct peer {
  * @groups: L, B and T
  * @send_ns: when to send the next reference message
  * @ask_ns: when to ask the module next
- * @asked_ns: when that was
+ * @asked_ns: when the module was asked last
  * @step_ns: when to ask the controller next
- * @aimd: its parameters
- * @state: and what it remembers
- * @lent_util: what was lent last
- * @lent_state: and said of it
- * @told: and logged
- * @lent_ns: when, 0 for never
- * @agent: whose lease was found
- * @refused: and who was in the way when nothing could be lent, 0 for nobody
+ * @aimd: parameters of the controller
+ * @state: what the controller remembers
+ * @lent_util: SafeUtil that was lent last
+ * @lent_state: state that was sent with it
+ * @told: state that was logged last
+ * @lent_ns: when something was lent last, 0 for never
+ * @agent: process whose lease was found
+ * @refused: process that was in the way when nothing could be lent, 0 for nobody
  * @pause_ns: until the next try after one that was refused, 0 if it was not
- * @refused_ns: when that is
+ * @refused_ns: when the next try is
  */
 struct steer {
 	struct nl *nl;
@@ -315,7 +315,7 @@ static void lend(struct steer *st, uint64_t util, uint32_t state, uint64_t curre
 	/* With nobody to share with the controller may say less. */
 	if (util < RDMA_ISOLATE_RATE_MIN)
 		util = RDMA_ISOLATE_RATE_MIN;
-	/* A change that nobody sees is not worth a call. */
+	/* A change of less than 0.2 % is not worth a call. */
 	if (st->lent_ns && state == st->lent_state &&
 	    now - st->lent_ns < st->conf->lease_ns / 3 &&
 	    util > st->lent_util - st->lent_util / 512 &&

@@ -26,6 +26,7 @@ enum {
 	SLIGHT_WINDOWS = 2,
 	/* The largest decrease, permille */
 	MAX_CUT = 500,
+	/* So often in a row a decrease doubles; MAX_CUT limits it as well */
 	MAX_DOUBLINGS = 5,
 };
 

@@ -4,7 +4,7 @@
  * latency flows, so that the 99th percentile of a small message stays below a target.
  *
  * A step function on numbers: no clock, no I/O, no allocation, no lock; one instance
- * belongs to one device and has one caller, which steps it once per RefPeriod. The
+ * belongs to one device and has one caller, which steps it once per RefPeriod or more rarely. The
  * terms are those of sections 4.2 and 4.5 of the paper (Justitia, NSDI '22):
  * MaxRate is what the device can do, L, B and T are the numbers of groups of latency,
  * bandwidth and throughput flows, SafeUtil is what those of B and T may send together.

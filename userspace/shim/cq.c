@@ -94,14 +94,16 @@ int shim_add_capped(int asked, int more, int max)
 	return max - asked < more ? max : asked + more;
 }
 
-/* As many more as do not double a CQ of a provider that makes powers of two, if some do. */
+/*
+ * Providers round the size of a CQ up to a power of two, and keep one entry free. Take what
+ * that gives for nothing, if it is neither too little nor more than CQ_EXTRA.
+ */
 static int extra_entries(int asked)
 {
 	int full = 1;
 
 	if (asked <= 0 || asked > INT32_MAX / 2)
 		return 0;
-	/* They keep one free. */
 	while (full <= asked)
 		full *= 2;
 	full -= asked + 1;

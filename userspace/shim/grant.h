@@ -135,7 +135,8 @@ static inline bool shim_slice_debt(struct shim_slice *s, __u64 now,
  * @header: riso_kpage.header
  * @op_bytes: riso_kpage.op_bytes
  *
- * The kernel computes the same for what its own users post.
+ * The kernel charges a process the same. It charges its own users the longer of the times
+ * that bytes and messages of a batch take, see riso_cost_of().
  *
  * Return: cost bytes.
  */

@@ -45,6 +45,7 @@ enum {
 /* Seconds without anything to do after which it ends. */
 enum { IDLE = 1 };
 
+/* Bytes: many times what the calls of the provider and the page of soft completions need */
 enum { STACK = 256 * 1024 };
 
 static bool holds(const struct shim_member *m)
@@ -162,7 +163,7 @@ static void *helper(void *arg)
 	return NULL;
 }
 
-/* A thread that no other of its processor runs beside, as long as it does not sleep */
+/* Is this a thread that others of its processor wait for until it sleeps? */
 static bool is_real_time(void)
 {
 	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;

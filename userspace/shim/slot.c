@@ -25,6 +25,7 @@
 #include "qp.h"
 #include "slot.h"
 
+/* Bytes; a tag is the address of a slot, and the map has one entry for each page of them */
 enum { PAGE = 4096 };
 
 _Static_assert(PAGE % sizeof(struct shim_slot) == 0, "a slot has one page");
@@ -97,7 +98,7 @@ struct shim_slots *shim_find_tag(uint64_t wr_id)
 
 	if (wr_id != (uintptr_t)wr_id || wr_id % sizeof(struct shim_slot))
 		return NULL;
-	s = shim_map_find(&shim_tags, (void *)(uintptr_t)(wr_id & ~4095ULL));
+	s = shim_map_find(&shim_tags, (void *)(uintptr_t)(wr_id & ~(PAGE - 1ULL)));
 	if (!s || (wr_id - (uintptr_t)s->slot) / sizeof(struct shim_slot) >= s->num)
 		return NULL;
 	return s;

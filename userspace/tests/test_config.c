@@ -119,7 +119,7 @@ static void expect_plan(const char *now_letters, const char *then_letters,
 	struct items now, then;
 	char got[RULES + 1] = "";
 	bool kept[RULES];
-	struct rule_plan plan = { .keep = kept };
+	struct rule_plan plan = { .settled = kept };
 	unsigned int i;
 
 	make_rules(&now, now_item, now_letters);
