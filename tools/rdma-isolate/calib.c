@@ -217,7 +217,7 @@ static int apply(struct call *call, const struct device *dev,
 	if (util == dev->max_rate || util > advice->max_rate)
 		util = advice->max_rate;
 	snprintf(line, sizeof(line),
-		 "dev set dev %s max-rate %" PRIu64 "B/s safe-util %" PRIu64
+		 "dev set dev \"%s\" max-rate %" PRIu64 "B/s safe-util %" PRIu64
 		 "B/s chunk-bytes %" PRIu64 " target99 %" PRIu64 "ns",
 		 call_value(call, "dev")->text, advice->max_rate, util,
 		 advice->chunk, advice->target99_ns);
