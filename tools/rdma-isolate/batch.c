@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "batch.h"
 #include "config_apply.h"
@@ -129,12 +130,14 @@ int batch_run(const char *name, struct printer *out)
 {
 	struct config before;
 	struct batch batch;
+	int status, locked;
 	unsigned int i;
-	int status;
 
 	status = batch_read(name, &batch);
 	if (status != CMD_DONE)
 		return status;
+	/* Who may not have the lock may only look, or has the capability alone. */
+	locked = config_lock();
 	status = config_read(&before);
 	for (i = 0; i < batch.n && status == CMD_DONE; i++) {
 		error_from(name, batch.lines[i].number);
@@ -143,6 +146,8 @@ int batch_run(const char *name, struct printer *out)
 	error_from(NULL, 0);
 	if (i && status != CMD_DONE)
 		config_restore(&before);
+	if (locked >= 0)
+		close(locked);
 	config_free(&before);
 	batch_free(&batch);
 	return status;

@@ -95,6 +95,11 @@ static int send_item(struct nl *nl, uint8_t cmd, const struct name_set *set,
 	return nl_send(nl, set, NULL, NULL);
 }
 
+enum apply_how {
+	APPLY_DELETES = 1,	/* rules that are not wanted */
+	APPLY_GOES_ON = 2,	/* after a refusal, with what is left */
+};
+
 /*
  * The name, and what differs, as does what is only guessed; false if nothing does.
  * SafeUtil that is MaxRate follows it in the kernel, and is sent along.
@@ -123,10 +128,11 @@ static bool dev_changes(const struct item *now, const struct item *then,
 	return any;
 }
 
-static int apply_devs(struct nl *nl, const struct config *now,
-		      const struct config *then, const char **refused)
+static int apply_devs(struct nl *nl, const struct config *now, const struct config *then,
+		      unsigned int how, const char **refused)
 {
 	const struct item *dev = then->devs.item;
+	int status = CMD_DONE;
 	const struct item *is;
 	struct item change;
 	unsigned int i;
@@ -142,10 +148,12 @@ static int apply_devs(struct nl *nl, const struct config *now,
 		if (send_item(nl, RDMA_ISOLATE_CMD_DEV_SET, &name_set_dev,
 			      dev_set_verb->args, &change)) {
 			*refused = dev->file;
-			return CMD_REFUSED;
+			status = CMD_REFUSED;
+			if (!(how & APPLY_GOES_ON))
+				break;
 		}
 	}
-	return CMD_DONE;
+	return status;
 }
 
 static int delete_rule(struct nl *nl, uint32_t id)
@@ -172,12 +180,13 @@ static int delete_equal(struct nl *nl, const struct items *now, struct rule_plan
 }
 
 /*
- * Change the module from @now to @then. With @others_go, delete rules that are not in @then.
- * @refused is the file with the line that the kernel refused.
+ * Change the module from @now to @then, as the bits of &enum apply_how say. @refused is the
+ * file with the line that the kernel refused.
  */
-static int apply(const struct config *now, const struct config *then,
-		 bool others_go, const char **refused)
+static int apply(const struct config *now, const struct config *then, unsigned int how,
+		 const char **refused)
 {
+	bool goes_on = how & APPLY_GOES_ON;
 	const struct items *rules = &then->rules;
 	struct rule_plan plan = {
 		.settled = calloc(now->rules.n + 1, sizeof(*plan.settled)),
@@ -188,27 +197,29 @@ static int apply(const struct config *now, const struct config *then,
 
 	if (!nl)
 		goto free;
-	if (others_go)
+	status = CMD_DONE;
+	if (how & APPLY_DELETES)
 		rule_plan(&now->rules, rules, &plan);
 	/* first what may be refused */
-	for (i = plan.add; i < rules->n; i++) {
+	for (i = plan.add; i < rules->n && (status == CMD_DONE || goes_on); i++) {
 		error_from(rules->item[i].file, rules->item[i].line);
-		if (others_go && delete_equal(nl, &now->rules, &plan, &rules->item[i]))
-			goto close;
-		if (send_item(nl, RDMA_ISOLATE_CMD_RULE_ADD, &name_set_rule,
-			      rule_add_verb->args, &rules->item[i])) {
+		if ((how & APPLY_DELETES) &&
+		    delete_equal(nl, &now->rules, &plan, &rules->item[i])) {
+			status = CMD_REFUSED;
+		} else if (send_item(nl, RDMA_ISOLATE_CMD_RULE_ADD, &name_set_rule,
+				     rule_add_verb->args, &rules->item[i])) {
 			*refused = rules->item[i].file;
-			goto close;
+			status = CMD_REFUSED;
 		}
 	}
-	status = apply_devs(nl, now, then, refused);
-	for (i = 0; i < now->rules.n && status == CMD_DONE; i++) {
-		if (!others_go || plan.settled[i])
+	if ((status == CMD_DONE || goes_on) && apply_devs(nl, now, then, how, refused))
+		status = CMD_REFUSED;
+	for (i = 0; i < now->rules.n && (status == CMD_DONE || goes_on); i++) {
+		if (!(how & APPLY_DELETES) || plan.settled[i])
 			continue;
 		if (delete_rule(nl, now->rules.item[i].id))
 			status = CMD_REFUSED;
 	}
-close:
 	nl_close(nl);
 free:
 	error_from(NULL, 0);
@@ -222,22 +233,21 @@ void config_restore(const struct config *before)
 	struct config now;
 
 	if (config_read(&now) == CMD_DONE)
-		apply(&now, before, true, &refused);
+		apply(&now, before, APPLY_DELETES | APPLY_GOES_ON, &refused);
 	config_free(&now);
 }
 
 static int apply_or_restore(const struct config *now, const struct config *then,
-			    bool others_go, const char **refused)
+			    unsigned int how, const char **refused)
 {
-	int status = apply(now, then, others_go, refused);
+	int status = apply(now, then, how, refused);
 
 	if (status != CMD_DONE)
 		config_restore(now);
 	return status;
 }
 
-/* Devices may appear at once. Of two who look, both would add a rule. */
-static int lock(void)
+int config_lock(void)
 {
 	int fd = open(APPLY_LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
@@ -267,10 +277,10 @@ int config_sync(const char *file)
 		status = CMD_USAGE;
 	if (status == CMD_DONE) {
 		/* One with the capability alone cannot have it. */
-		locked = lock();
+		locked = config_lock();
 		status = locked < 0 && errno != EACCES ? lock_error() : config_read(&now);
 		if (status == CMD_DONE)
-			status = apply_or_restore(&now, &then, true, &refused);
+			status = apply_or_restore(&now, &then, APPLY_DELETES, &refused);
 		if (locked >= 0)
 			close(locked);
 	}
@@ -289,7 +299,7 @@ static int apply_additions(struct config *then, const char *dev, const char **re
 	if (status == CMD_DONE) {
 		rules_missing(&now.rules, &then->rules);
 		devs_present(&now.devs, &then->devs, dev);
-		status = apply_or_restore(&now, then, false, refused);
+		status = apply_or_restore(&now, then, 0, refused);
 	}
 	config_free(&now);
 	return status;
@@ -342,7 +352,7 @@ int config_apply(const char *dir, const char *dev)
 
 	status = config_read_dir(dir, &then);
 	if (then.devs.n || then.rules.n) {
-		locked = lock();
+		locked = config_lock();
 		applied = locked < 0 ? lock_error() : apply_files(&then, dev);
 		if (locked >= 0)
 			close(locked);

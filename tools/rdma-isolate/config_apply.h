@@ -59,7 +59,18 @@ int config_apply(const char *dir, const char *dev);
  */
 int config_count_open(struct config *then);
 
-/* Make all settings and rules again what they were before */
+/**
+ * config_lock - keep others from changing settings and rules
+ *
+ * Devices may appear at once: of two who look, both would add a rule. And who goes back to
+ * what was before would undo what others did meanwhile.
+ *
+ * Return: a descriptor that holds the lock until it is closed; or -1 with errno, EACCES for
+ * who is not root.
+ */
+int config_lock(void);
+
+/* Make all settings and rules again what they were before, as far as the kernel lets it */
 void config_restore(const struct config *before);
 
 #endif /* RDMA_ISOLATE_CONFIG_APPLY_H */
