@@ -22,7 +22,6 @@
 #include "ctx.h"
 #include "drain.h"
 #include "event.h"
-#include "fork.h"
 #include "member.h"
 #include "qp.h"
 #include "send.h"
@@ -103,7 +102,6 @@ static struct ibv_context *govern(struct ibv_context *context)
 		goto free_ctx;
 	ctx->max_qp_wr = attr.max_qp_wr;
 	ctx->max_cqe = attr.max_cqe;
-	shim_handle_forks();
 	ctx->m = shim_member_get(context->device);
 	if (!ctx->m)
 		goto free_ctx;

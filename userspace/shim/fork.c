@@ -11,13 +11,12 @@
  * count of guard.c must stay as it was, as it tells whether the thread forks inside a call
  * of the shim.
  *
- * The handlers run in the thread that forks. shim_handle_forks() runs in any, and takes
- * shim_members.lock.
+ * The handlers run in the thread that forks. They are registered when the library is loaded:
+ * those that a program registers later run before them, with none of these locks held.
  */
 #include "ask.h"
 #include "cq.h"
 #include "ctx.h"
-#include "fork.h"
 #include "guard.h"
 #include "member.h"
 #include "poller.h"
@@ -122,17 +121,7 @@ static void shim_enter_child(void)
 	shim_unlock_all();
 }
 
-/**
- * shim_handle_forks - be told of each fork() from here on
- *
- * Before there is the first member.
- */
-void shim_handle_forks(void)
+static void __attribute__((constructor)) handle_forks(void)
 {
-	shim_lock(&shim_members.lock);
-	if (!shim_members.handlers) {
-		pthread_atfork(shim_prepare_fork, shim_unlock_all, shim_enter_child);
-		shim_members.handlers = true;
-	}
-	shim_unlock(&shim_members.lock);
+	pthread_atfork(shim_prepare_fork, shim_unlock_all, shim_enter_child);
 }

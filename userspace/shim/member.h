@@ -105,14 +105,12 @@ struct shim_member {
 /**
  * struct shim_members - the members
  * @list: all members
- * @lock: protects @list, @handlers, @told, and what struct shim_member says is under it
- * @handlers: the handlers of fork.c are registered
+ * @lock: protects @list, @told, and what struct shim_member says is under it
  * @told: stderr has a line about the file that cannot be opened
  */
 struct shim_members {
 	TAILQ_HEAD(, shim_member) list;
 	pthread_mutex_t lock;
-	bool handlers;
 	bool told;
 };
 

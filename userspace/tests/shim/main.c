@@ -60,6 +60,7 @@ int main(int argc, char **argv)
 		memcpy(to, all[i]->tests, all[i]->num * sizeof(*to));
 		to += all[i]->num;
 	}
+	prog_handle_forks();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);

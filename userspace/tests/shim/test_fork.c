@@ -61,6 +61,36 @@ static bool is_untouched(void)
 }
 
 /* A signal handler that comes in the middle of a call may start another program. */
+static bool looks, was_free;
+
+/* A handler of a program may wait for a lock under which another of its threads posts. */
+static void prepare_program(void)
+{
+	struct shim_ctx *c = shim_map_find(&shim_ctxs, fake_ctx);
+
+	if (looks)
+		was_free = !prog_is_locked(&c->m->lock) && !prog_is_locked(&shim_class_lock);
+}
+
+void prog_handle_forks(void)
+{
+	pthread_atfork(prepare_program, NULL, NULL);
+}
+
+static void forked_after_the_program(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	looks = true;
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	looks = false;
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(was_free);
+}
+
 static void fork_inside(void)
 {
 	int status;
@@ -170,6 +200,7 @@ static void kept_from_cancel(void **state)
 
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(forked),
+	PROG_TEST(forked_after_the_program),
 	PROG_TEST(forked_inside),
 	PROG_TEST(finished_by_child),
 	PROG_TEST(kept_from_cancel),
