@@ -23,6 +23,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ask.h"
 #include "guard.h"
@@ -153,6 +154,9 @@ static void *helper(void *arg)
 			shim_qps_refresh(m);
 		if (serve(m, &w) && !spin(m, &w))
 			shim_wait_kernel(m, &w);
+		/* Nothing wakes it then: a provider that refuses may take it some other time. */
+		if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED))
+			usleep(w.timeout_us);
 		shim_lock(&shim_members.lock);
 	}
 	/* Who holds something from here on finds no helper, and starts one. */

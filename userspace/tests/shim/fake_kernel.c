@@ -110,7 +110,8 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 		if (w->timeout_us) {
 			__atomic_store_n(&fake_kernel.timeout, w->timeout_us,
 					 __ATOMIC_RELAXED);
-			usleep(50);
+			if (!fake_kernel.wait_err)
+				usleep(50);
 		}
 		errno = fake_kernel.wait_err;
 		break;

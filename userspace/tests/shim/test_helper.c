@@ -47,6 +47,36 @@ static void helper_posts(void **state)
 	prog_expect_none(p);
 }
 
+/* A kernel that is gone wakes nobody: the helper must not spin until the provider takes it. */
+static void sleeps_without_kernel(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	int waits;
+
+	fake_kernel.run_helper = true;
+	fake_grant(RISO_USER_TX, fake_cost(FAKE_CHUNK));
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	p->qp->refuse = ENOMEM;
+	fake_kernel.wait_err = ENODEV;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, 8 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	usleep(20000);
+	waits = __atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED);
+	usleep(50000);
+	waits = __atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED) - waits;
+	assert_in_range(waits, 1, 1000);
+	pthread_mutex_lock(&fake_verbs.lock);
+	p->qp->refuse = 0;
+	pthread_mutex_unlock(&fake_verbs.lock);
+	while (__atomic_load_n(&f->ctx->m->held, __ATOMIC_RELAXED))
+		fake_run(p->qp, UINT32_MAX);
+	fake_run(p->qp, UINT32_MAX);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	prog_expect(p, 2, IBV_WC_SUCCESS);
+}
+
 static void wait_ended(void)
 {
 	uint32_t i;
@@ -196,6 +226,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(helper_posts),
 	PROG_TEST(helper_ends),
 	PROG_TEST(helper_waits),
+	PROG_TEST(sleeps_without_kernel),
 	PROG_TEST(helper_each),
 	PROG_TEST(helper_of_real_time),
 	PROG_TEST_EMPTY(helper_spins),
