@@ -100,7 +100,7 @@ static const struct dev_kind devs = {
 
 int rdma_isolate_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_DEV_NAME], &devs);
+	return reply_of_dev(info, info->attrs[RDMA_ISOLATE_A_DEV_DEV], &devs);
 }
 
 int rdma_isolate_nl_dev_get_dumpit(struct sk_buff *skb,
@@ -172,7 +172,7 @@ int rdma_isolate_nl_dev_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	}
 
-	rd = riso_nl_find_dev(info->attrs[RDMA_ISOLATE_A_DEV_NAME], info->extack);
+	rd = riso_nl_find_dev(info->attrs[RDMA_ISOLATE_A_DEV_DEV], info->extack);
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 	err = riso_dev_set(rd, &chg, info->extack);

@@ -11,13 +11,13 @@
 #include "../uapi/linux/rdma_isolate.h"
 
 /* RDMA_ISOLATE_CMD_DEV_GET - do */
-const struct nla_policy rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_NAME + 1] = {
-	[RDMA_ISOLATE_A_DEV_NAME] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+const struct nla_policy rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_DEV + 1] = {
+	[RDMA_ISOLATE_A_DEV_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 };
 
 /* RDMA_ISOLATE_CMD_DEV_SET - do */
 const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_SHARE + 1] = {
-	[RDMA_ISOLATE_A_DEV_NAME] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_DEV_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 	[RDMA_ISOLATE_A_DEV_MODE] = NLA_POLICY_MAX(NLA_U32, 2),
 	[RDMA_ISOLATE_A_DEV_MAX_RATE] = NLA_POLICY_MIN(NLA_U64, 1),
 	[RDMA_ISOLATE_A_DEV_MAX_OPS] = { .type = NLA_U64, },
@@ -104,7 +104,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 		.start		= rdma_isolate_nl_dump_start,
 		.dumpit		= rdma_isolate_nl_dev_get_dumpit,
 		.policy		= rdma_isolate_dev_get_nl_policy,
-		.maxattr	= RDMA_ISOLATE_A_DEV_NAME,
+		.maxattr	= RDMA_ISOLATE_A_DEV_DEV,
 	},
 	{
 		.cmd		= RDMA_ISOLATE_CMD_DEV_SET,

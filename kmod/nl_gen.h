@@ -12,7 +12,7 @@
 #include "../uapi/linux/rdma_isolate.h"
 
 extern const struct nla_policy
-rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_NAME + 1];
+rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_DEV + 1];
 
 extern const struct nla_policy
 rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_SHARE + 1];

@@ -188,7 +188,7 @@ int riso_nl_fill_dev(struct sk_buff *skb, const char *dev, const void *what)
 {
 	const struct riso_dev_info *info = what;
 
-	if (nla_put_string(skb, RDMA_ISOLATE_A_DEV_NAME, info->name) ||
+	if (nla_put_string(skb, RDMA_ISOLATE_A_DEV_DEV, info->name) ||
 	    put_numbers(skb, dev_numbers, ARRAY_SIZE(dev_numbers), info,
 			RDMA_ISOLATE_A_DEV_PAD))
 		return -EMSGSIZE;
@@ -313,7 +313,7 @@ static int put_behind(struct sk_buff *skb, const struct riso_behind *behind)
 		return -EMSGSIZE;
 
 	if (nla_put_u32(skb, RDMA_ISOLATE_A_BEHIND_GROUP, behind->group) ||
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BEHIND_NS, behind->ns,
+	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_BEHIND_USED_NS, behind->ns,
 			      RDMA_ISOLATE_A_BEHIND_PAD))
 		return -EMSGSIZE;
 

@@ -24,6 +24,7 @@
 static_assert(RDMA_ISOLATE_ULP_NAME_MAX + 1 == RISO_ULP_LEN);
 static_assert(RDMA_ISOLATE_COMM_MAX + 1 == TASK_COMM_LEN);
 static_assert(RDMA_ISOLATE_WEIGHT_MAX == RISO_WEIGHT_MAX);
+static_assert(RDMA_ISOLATE_WEIGHT_DEFAULT == RISO_WEIGHT_DEFAULT);
 
 /* Text of a rule, which has to be there when it is given: "" matches nothing */
 static int read_text(const struct nlattr *attr, char *buf, size_t size,

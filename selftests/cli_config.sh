@@ -145,7 +145,7 @@ refusals()
 		"rule add ulp x class latency" "dev set dev rxe0 chunk-bytes 16k" \
 		"dev set dev rxe0 safe-util 1tbit"
 	check "${how[*]}: no such device" wrong \
-		"wrong:2: name rxe9: no RDMA device" \
+		"wrong:2: dev rxe9: no RDMA device" \
 		"dev set dev rxe1 mode observe" "dev set dev rxe9 mode observe"
 }
 

@@ -63,7 +63,7 @@ names_the_cause()
 sums_agree()
 {
 	shows '(map(.used_ns) | add) as $all | all(.[]; .behind_others_ns +
-		([.behind[].ns] | add // 0) <= ($all - .used_ns) * 1.01)' \
+		([.behind[].used_ns] | add // 0) <= ($all - .used_ns) * 1.01)' \
 		group show dev rxe1 &&
 	shows 'all(.[]; .id as $id | all(.behind[]; .group != $id))' \
 		group show dev rxe1 &&

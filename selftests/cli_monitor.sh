@@ -41,15 +41,15 @@ is_listening()
 {
 	rdma-isolate dev set dev rxe1 mode observe
 	rdma-isolate dev set dev rxe1 mode disable
-	sees '.name == "rxe1"' && [ -s "$dir/text" ]
+	sees '.dev == "rxe1"' && [ -s "$dir/text" ]
 }
 
 device_changes()
 {
 	rdma-isolate dev set dev rxe0 mode observe &&
-	told '.event == "device" and .name == "rxe0" and .state == "observe"' 1 &&
+	told '.event == "device" and .dev == "rxe0" and .state == "observe"' 1 &&
 	rdma-isolate dev set dev rxe0 mode disable &&
-	told '.event == "device" and .name == "rxe0" and .state == "idle"' 1
+	told '.event == "device" and .dev == "rxe0" and .state == "idle"' 1
 }
 
 flow_comes()
@@ -72,7 +72,7 @@ nothing_changes()
 	rdma-isolate rule add comm other class throughput >/dev/null
 	rdma-isolate dev set dev rxe0 mode observe
 	rdma-isolate dev set dev rxe0 mode disable
-	told '.name == "rxe0" and .state == "idle"' 2 &&
+	told '.dev == "rxe0" and .state == "idle"' 2 &&
 	told ".event == \"flow\" and .pid == $server" 2
 }
 
@@ -96,9 +96,9 @@ lease_expires()
 device_goes_and_comes()
 {
 	rdma link delete rxe0 &&
-	told '.event == "device" and .name == "rxe0" and .state == "gone"' 1 &&
+	told '.event == "device" and .dev == "rxe0" and .state == "gone"' 1 &&
 	rdma link add rxe0 type rxe netdev veth0 &&
-	told '.event == "device" and .name == "rxe0" and .state == "idle"' 3
+	told '.event == "device" and .dev == "rxe0" and .state == "idle"' 3
 }
 
 # The peer refuses a message half-way, and one that goes out whole and asks for no
@@ -118,7 +118,7 @@ flow_fails()
 
 only_one_device()
 {
-	! grep -q rxe1 "$dir/only" && grep -q '"name":"rxe0"' "$dir/only"
+	! grep -q rxe1 "$dir/only" && grep -q '"dev":"rxe0"' "$dir/only"
 }
 
 text_is_the_same()

@@ -464,7 +464,7 @@ check "not older after reconnecting" reconnected
 check "says when the core does not answer" core_is_missed
 check "all have gone" leave
 check "two devices, idle" shows \
-	'map(select(.name | test("^rxe[01]$")) | .state == "idle") == [true, true]' \
+	'map(select(.dev | test("^rxe[01]$")) | .state == "idle") == [true, true]' \
 	dev show
 check "one device" shows 'length == 1 and .[0].ports == 1' \
 	dev show dev rxe1
@@ -479,7 +479,7 @@ check "settings in text" settings_in_text
 check "text is read back" round_trip
 check "pretty text" text "dev rxe0
     index" -p dev show dev rxe0
-check "pretty JSON" shows '.[0].name == "rxe0"' -p \
+check "pretty JSON" shows '.[0].dev == "rxe0"' -p \
 	dev show dev rxe0
 check "all or nothing" nothing_was_set
 check "a budget is lent" lend
@@ -491,7 +491,7 @@ check "enable and disable" enable_and_back
 check "the doctor misses a rate and a latency flow" doctor_of_enabled
 check "no unloading while enabled" no_unload
 check "an unknown device" refused 1 \
-	"name rxe9: no RDMA device of this name" dev set dev rxe9 mode enable
+	"dev rxe9: no RDMA device of this name" dev set dev rxe9 mode enable
 check "a program's flow" user_flow
 check "the doctor finds a slow timer" slow_timer
 check "every flow has a reason" shows \

@@ -43,7 +43,7 @@ CTRL_ATTR_MCAST_GRP_ID = 2
 (DEV_GET, DEV_SET, DEV_NTF, FLOW_GET,
  RULE_ADD, RULE_DEL, RULE_GET, STAT_GET, FLOW_NTF, FLOW_DEL_NTF,
  GROUP_GET, BUDGET_GET, BUDGET_SET, BUDGET_NTF, HIST_GET) = range(1, 16)
-(DEV_NAME, DEV_INDEX, DEV_STATE, DEV_MODE, DEV_MAX_RATE, DEV_MAX_OPS,
+(DEV_DEV, DEV_INDEX, DEV_STATE, DEV_MODE, DEV_MAX_RATE, DEV_MAX_OPS,
  DEV_SAFE_UTIL, DEV_CHUNK_BYTES, DEV_TOKEN_BYTES, DEV_TOKEN_OPS,
  DEV_INFLIGHT_BYTES) = range(2, 13)
 FLOW_DEV, FLOW_QPN = 2, 3
@@ -171,7 +171,7 @@ class Ktap:
 
 def refusals(dev):
     """what is wrong, errno, a part of the text, command, attributes, dump"""
-    name = text(DEV_NAME, dev)
+    name = text(DEV_DEV, dev)
     rule = text(RULE_ULP, 'x') + u32(RULE_CLASS, 0)
     nobody = 'no RDMA device of this name'
     return [
@@ -192,17 +192,17 @@ def refusals(dev):
         ('an empty u32', errno.EINVAL, 'length',
          DEV_SET, name + attr(DEV_MODE, b''), False),
         ('a name without an end', errno.EINVAL, '',
-         DEV_GET, attr(DEV_NAME, b'rxe0'), False),
+         DEV_GET, attr(DEV_DEV, b'rxe0'), False),
         ('a name that is too long', errno.EINVAL, 'policy',
-         DEV_GET, text(DEV_NAME, 'x' * 64), False),
+         DEV_GET, text(DEV_DEV, 'x' * 64), False),
         ('an empty name', errno.ENODEV, nobody,
-         DEV_GET, text(DEV_NAME, ''), False),
+         DEV_GET, text(DEV_DEV, ''), False),
         ('no name', errno.EINVAL, 'name of the device is missing',
          DEV_GET, b'', False),
         ('an unknown device', errno.ENODEV, nobody,
-         DEV_GET, text(DEV_NAME, 'nosuch'), False),
+         DEV_GET, text(DEV_DEV, 'nosuch'), False),
         ('settings of an unknown device', errno.ENODEV, nobody, DEV_SET,
-         text(DEV_NAME, 'nosuch') + u32(DEV_MODE, 0), False),
+         text(DEV_DEV, 'nosuch') + u32(DEV_MODE, 0), False),
         ('flows of an unknown device', errno.ENODEV, nobody,
          FLOW_GET, text(FLOW_DEV, 'nosuch'), True),
         ('a flow of an unknown device', errno.ENODEV, nobody,
@@ -313,7 +313,7 @@ def refusals(dev):
         ('a dump of the histograms of a class', errno.EINVAL,
          'the device only', HIST_GET, u32(HIST_CLASS, 0), True),
         ('an attribute that ends behind the message', errno.EINVAL, '',
-         DEV_GET, struct.pack('=HH', 64, DEV_NAME) + b'rxe0', False),
+         DEV_GET, struct.pack('=HH', 64, DEV_DEV) + b'rxe0', False),
         ('a message that goes on behind its attributes', errno.EINVAL, '',
          DEV_GET, name + b'\1\0', False),
     ]
@@ -330,7 +330,7 @@ def as_nobody(dev):
     """The answers to each setter"""
     netlink = Netlink()
     for cmd, payload in (
-            (DEV_SET, text(DEV_NAME, dev) + u32(DEV_MODE, 0)),
+            (DEV_SET, text(DEV_DEV, dev) + u32(DEV_MODE, 0)),
             (RULE_ADD, text(RULE_ULP, 'x') + u32(RULE_CLASS, 0)),
             (RULE_DEL, u32(RULE_ID, 1)),
             (BUDGET_SET, text(BUDGET_DEV, dev) + u64(BUDGET_LEASE, 10 ** 9))):
@@ -346,7 +346,7 @@ def count_requests(netlink, dev, number):
     begin = time.monotonic()
     good = 0
     for i in range(number):
-        answer = netlink.ask(DEV_GET, b'' if i % 2 else text(DEV_NAME, dev), dump=i % 2)
+        answer = netlink.ask(DEV_GET, b'' if i % 2 else text(DEV_DEV, dev), dump=i % 2)
         if answer.errno == 0:
             good += 1
         elif answer.errno != errno.EBUSY or \
@@ -444,7 +444,7 @@ def check_event(ktap, netlink, dev):
                              listener.events)
     states = []
     for mode in 1, 0:
-        netlink.ask(DEV_SET, text(DEV_NAME, dev) + u32(DEV_MODE, mode))
+        netlink.ask(DEV_SET, text(DEV_DEV, dev) + u32(DEV_MODE, mode))
     deadline = time.monotonic() + 20
     while states[-1:] != [0] and time.monotonic() < deadline:
         if not select.select([listener.sock], [], [], 1)[0]:
@@ -452,7 +452,7 @@ def check_event(ktap, netlink, dev):
         data = listener.sock.recv(65536)
         found = attrs_of(data[20:])
         if data[16] == DEV_NTF and \
-                found.get(DEV_NAME) == dev.encode() + b'\0':
+                found.get(DEV_DEV) == dev.encode() + b'\0':
             states.append(struct.unpack('=I', found[DEV_STATE])[0])
     ktap.result(states[:1] == [1] and states[-1:] == [0],
                 'changes of state are told', f'states {states}')

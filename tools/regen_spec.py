@@ -251,7 +251,8 @@ def rst(spec, spdx):
     return re.sub('\n{3,}', '\n\n', out).strip('\n') + '\n'
 
 
-# Grows when a key of the tool's output goes away or gets another meaning
+# Grows when a key of the tool's output goes away or gets another meaning. The first release
+# has version 1.
 JSON_VERSION = 1
 
 # What the tool prints in another way than the attribute's type says
@@ -262,7 +263,7 @@ JSON_WORD = {'qp-type', 'qp-state'}
 
 # Commands that print what an operation answers, and what is always there
 JSON_COMMANDS = {
-    'dev show': ('dev-get', ['name', 'index', 'state']),
+    'dev show': ('dev-get', ['dev', 'index', 'state']),
     'flow show': ('flow-get', ['dev', 'qpn', 'managed', 'reason']),
     'group show': ('group-get', ['dev', 'id', 'weight', 'behind']),
     'budget show': ('budget-get', ['dev', 'safe_util', 'lease_ns']),

@@ -38,7 +38,7 @@ static const struct arg calibrate_args[] = {
 	{
 		.key = "dev",
 		.kind = ARG_DEV,
-		.attr = RDMA_ISOLATE_A_DEV_NAME,
+		.attr = RDMA_ISOLATE_A_DEV_DEV,
 		.must = true,
 		.max = RDMA_ISOLATE_DEV_NAME_MAX,
 		.doc = "the device",

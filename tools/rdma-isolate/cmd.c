@@ -547,8 +547,8 @@ static void print_name(const struct nlattr * const *attrs,
 {
 	(void)nlh;
 	(void)data;
-	if (attrs[RDMA_ISOLATE_A_DEV_NAME])
-		puts(mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
+	if (attrs[RDMA_ISOLATE_A_DEV_DEV])
+		puts(mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_DEV]));
 }
 
 static void complete_dev(void)

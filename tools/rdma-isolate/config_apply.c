@@ -109,7 +109,7 @@ static bool dev_changes(const struct item *now, const struct item *then,
 {
 	unsigned int rate = config_find_place(dev_set_verb, RDMA_ISOLATE_A_DEV_MAX_RATE);
 	unsigned int util = config_find_place(dev_set_verb, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
-	unsigned int name = config_find_place(dev_set_verb, RDMA_ISOLATE_A_DEV_NAME);
+	unsigned int name = config_find_place(dev_set_verb, RDMA_ISOLATE_A_DEV_DEV);
 	bool any = false;
 	unsigned int i;
 

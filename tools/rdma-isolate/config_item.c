@@ -17,8 +17,6 @@
 #include "error.h"
 #include "units.h"
 
-enum { WEIGHT_DEFAULT = 100 };
-
 unsigned int config_find_place(const struct verb *verb, uint16_t attr)
 {
 	unsigned int i;
@@ -35,7 +33,7 @@ struct setting *config_find_dev_setting(struct item *item, uint16_t attr)
 
 const char *config_get_dev_name(const struct item *item)
 {
-	return item->set[config_find_place(dev_set_verb, RDMA_ISOLATE_A_DEV_NAME)].text;
+	return item->set[config_find_place(dev_set_verb, RDMA_ISOLATE_A_DEV_DEV)].text;
 }
 
 /* One text for each address, the one that the kernel has. */
@@ -108,7 +106,7 @@ void config_fill_rule(struct item *rule)
 
 	weight = &rule->set[config_find_place(rule_add_verb, RDMA_ISOLATE_A_RULE_WEIGHT)];
 	if (!weight->given)
-		weight->number = WEIGHT_DEFAULT;
+		weight->number = RDMA_ISOLATE_WEIGHT_DEFAULT;
 	weight->given = true;
 	choose = &rule->set[config_find_place(rule_add_verb, RDMA_ISOLATE_A_RULE_CHOOSE)];
 	if (choose->given && choose->number == RISO_SWITCH_OFF)

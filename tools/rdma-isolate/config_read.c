@@ -26,7 +26,7 @@ static void read_dev(const struct nlattr * const *attrs,
 	uint32_t state;
 
 	(void)nlh;
-	if (!attrs[RDMA_ISOLATE_A_DEV_NAME] || !attrs[RDMA_ISOLATE_A_DEV_STATE])
+	if (!attrs[RDMA_ISOLATE_A_DEV_DEV] || !attrs[RDMA_ISOLATE_A_DEV_STATE])
 		return;
 	state = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_STATE]);
 	if (state >= sizeof(modes) / sizeof(*modes))

@@ -19,7 +19,7 @@ enum { POLL_MS = 500 };
 #define DRAIN_TIMEOUT_NS UINT64_C(30000000000)
 
 const struct field dev_fields[] = {
-	{ RDMA_ISOLATE_A_DEV_NAME, "dev", FMT_STRING },
+	{ RDMA_ISOLATE_A_DEV_DEV, "dev", FMT_STRING },
 	{ RDMA_ISOLATE_A_DEV_INDEX, "index", FMT_COUNT },
 	{ RDMA_ISOLATE_A_DEV_STATE, "state", FMT_WORD },
 	{ RDMA_ISOLATE_A_DEV_MAX_RATE, "max-rate", FMT_RATE },
@@ -46,7 +46,7 @@ static const struct arg show_args[] = {
 	{
 		.key = "dev",
 		.kind = ARG_DEV,
-		.attr = RDMA_ISOLATE_A_DEV_NAME,
+		.attr = RDMA_ISOLATE_A_DEV_DEV,
 		.max = RDMA_ISOLATE_DEV_NAME_MAX,
 		.doc = "only this device",
 	},
@@ -57,7 +57,7 @@ static const struct arg set_args[] = {
 	{
 		.key = "dev",
 		.kind = ARG_DEV,
-		.attr = RDMA_ISOLATE_A_DEV_NAME,
+		.attr = RDMA_ISOLATE_A_DEV_DEV,
 		.must = true,
 		.max = RDMA_ISOLATE_DEV_NAME_MAX,
 		.doc = "the device",
@@ -228,7 +228,7 @@ static int wait_drained(struct call *call, struct nl *events)
 	for (;;) {
 		progress = (struct progress) { .state = RISO_DEV_GONE };
 		nlh = nl_request(call->nl, RDMA_ISOLATE_CMD_DEV_GET, false);
-		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_NAME, dev);
+		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_DEV, dev);
 		if (nl_send(call->nl, &name_set_dev, read_progress,
 			    &progress))
 			return CMD_REFUSED;

@@ -159,7 +159,7 @@ static void add_dev(const struct nlattr * const *attrs,
 	struct dev *dev;
 
 	(void)nlh;
-	if (!attrs[RDMA_ISOLATE_A_DEV_NAME] ||
+	if (!attrs[RDMA_ISOLATE_A_DEV_DEV] ||
 	    nl_number(attrs, RDMA_ISOLATE_A_DEV_STATE, set) != RISO_DEV_ENABLE)
 		return;
 	dev = calloc(1, sizeof(*dev));
@@ -167,7 +167,7 @@ static void add_dev(const struct nlattr * const *attrs,
 		return;
 	STAILQ_INSERT_TAIL(devs, dev, list);
 	snprintf(dev->name, sizeof(dev->name), "%s",
-		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
+		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_DEV]));
 	dev->is = (struct doctor_dev) {
 		.name = dev->name,
 		.calibrated = nl_number(attrs, RDMA_ISOLATE_A_DEV_CALIBRATED, set),

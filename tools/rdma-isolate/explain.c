@@ -221,7 +221,7 @@ static void show_cause(const struct explain *e, uint32_t group, uint64_t ns,
 	print_item_begin(out, "behind");
 	print_number(out, "group", "group", FMT_COUNT, NULL, group);
 	print_string(out, "who", "who", name_of(e, group));
-	print_number(out, "time", "ns", FMT_TIME, NULL, ns);
+	print_number(out, "used", "used_ns", FMT_TIME, NULL, ns);
 	print_number(out, "share", "share", FMT_SHARE, NULL,
 		     ns * (long double)10000 / sum);
 	print_item_end(out);
@@ -245,10 +245,10 @@ static void show_causes(const struct nlattr * const *attrs,
 	print_fields(out, &name_set_group, wait_fields, attrs);
 	behind_read(nlh, &behind);
 	for (i = 0; i < behind.n; i++)
-		sum += behind.of[i].ns;
+		sum += behind.of[i].used_ns;
 	print_list_begin(out, "behind");
-	for (i = 0; i < behind.n && i < CAUSES && behind.of[i].ns; i++)
-		show_cause(e, behind.of[i].group, behind.of[i].ns, sum);
+	for (i = 0; i < behind.n && i < CAUSES && behind.of[i].used_ns; i++)
+		show_cause(e, behind.of[i].group, behind.of[i].used_ns, sum);
 	print_list_end(out);
 }
 

@@ -149,7 +149,7 @@ static void add_dev(const struct nlattr * const *attrs,
 	struct dev *dev;
 
 	(void)nlh;
-	if (!attrs[RDMA_ISOLATE_A_DEV_NAME] || !attrs[RDMA_ISOLATE_A_DEV_INDEX])
+	if (!attrs[RDMA_ISOLATE_A_DEV_DEV] || !attrs[RDMA_ISOLATE_A_DEV_INDEX])
 		return;
 	dev = realloc(devs->dev, (devs->n + 1) * sizeof(*dev));
 	if (!dev) {
@@ -159,7 +159,7 @@ static void add_dev(const struct nlattr * const *attrs,
 	devs->dev = dev;
 	dev += devs->n++;
 	snprintf(dev->name, sizeof(dev->name), "%s",
-		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
+		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_DEV]));
 	dev->index = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_INDEX]);
 }
 
@@ -170,7 +170,7 @@ static int find_devs(struct nl *nl, const char *name, struct devs *devs)
 
 	nlh = nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, !name);
 	if (name)
-		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_NAME, name);
+		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_DEV, name);
 	err = nl_send(nl, &name_set_dev, add_dev, devs);
 	if (!err && devs->no_memory) {
 		error("%s", strerror(ENOMEM));

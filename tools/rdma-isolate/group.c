@@ -87,7 +87,7 @@ static void add_behind(const struct nlattr *nest, struct behind *behind)
 		case RDMA_ISOLATE_A_BEHIND_GROUP:
 			group = attr;
 			break;
-		case RDMA_ISOLATE_A_BEHIND_NS:
+		case RDMA_ISOLATE_A_BEHIND_USED_NS:
 			ns = attr;
 			break;
 		}
@@ -97,11 +97,11 @@ static void add_behind(const struct nlattr *nest, struct behind *behind)
 	    !group || mnl_attr_validate(group, MNL_TYPE_U32) < 0 ||
 	    !ns || mnl_attr_validate(ns, MNL_TYPE_U64) < 0)
 		return;
-	for (i = behind->n++; i && behind->of[i - 1].ns < mnl_attr_get_u64(ns);
+	for (i = behind->n++; i && behind->of[i - 1].used_ns < mnl_attr_get_u64(ns);
 	     i--)
 		behind->of[i] = behind->of[i - 1];
 	behind->of[i].group = mnl_attr_get_u32(group);
-	behind->of[i].ns = mnl_attr_get_u64(ns);
+	behind->of[i].used_ns = mnl_attr_get_u64(ns);
 }
 
 void behind_read(const struct nlmsghdr *nlh, struct behind *behind)
@@ -131,8 +131,8 @@ static void show_group(const struct nlattr * const *attrs,
 		print_item_begin(out, "behind");
 		print_number(out, "group", "group", FMT_COUNT, NULL,
 			     behind.of[i].group);
-		print_number(out, "time", "ns", FMT_TIME, NULL,
-			     behind.of[i].ns);
+		print_number(out, "used", "used_ns", FMT_TIME, NULL,
+			     behind.of[i].used_ns);
 		print_item_end(out);
 	}
 	print_list_end(out);

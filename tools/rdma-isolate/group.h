@@ -15,14 +15,14 @@ enum { BEHIND_MAX = 8 };
 /**
  * struct behind - the groups that a group waited for
  * @n: how many
- * @group: their ids
- * @ns: how long, the longest first
+ * @group: id of each
+ * @used_ns: device time that it used, the longest first
  */
 struct behind {
 	unsigned int n;
 	struct {
 		uint32_t group;
-		uint64_t ns;
+		uint64_t used_ns;
 	} of[BEHIND_MAX];
 };
 

@@ -30,7 +30,7 @@ static const struct kind {
 } kinds[] = {
 	{
 		RDMA_ISOLATE_CMD_DEV_NTF, "device", &name_set_dev,
-		RDMA_ISOLATE_A_DEV_NAME, dev_fields, 0
+		RDMA_ISOLATE_A_DEV_DEV, dev_fields, 0
 	},
 	{
 		RDMA_ISOLATE_CMD_FLOW_NTF, "flow", &name_set_flow,

@@ -53,7 +53,7 @@ static const struct name_value reason_values[] = {
 	{ "memory", "no memory left for its records" },
 	{ "device-not-capable", "the device lacks what is needed" },
 	{ "disabled", "the device is not enabled" },
-	{ "unknown-opcode", "it posted an operation that is not known" },
+	{ "unknown-opcode", "it posted, or may post, an operation that is not known" },
 	{ "reference", "the agent measures with it, it is counted nowhere" },
 	{ "no-place", "its user, its container or the device has too many programs" },
 	{ "no-thread", "its program could not start the thread that the verbs shim needs" },
@@ -120,10 +120,10 @@ const struct name_enum name_error = {
 
 static const struct name_value fault_values[] = {
 	{ "none", "nothing was seen" },
-	{ "counters", "what it says to have posted went back, or on by more than 8 GiB at once" },
+	{ "counters", "one of its sums went back, or on by more than 8 GiB at once" },
 	{ "taken", "it says that it took a grant that it was not given" },
 	{ "unspent", "it wants more after 8 grants that it did not use" },
-	{ "stopped", "it wants grants, and did not take the last for a second" },
+	{ "stopped", "it wants grants, and had not taken the last a second after that was void" },
 };
 
 const struct name_enum name_fault = {
@@ -165,7 +165,7 @@ const struct name_enum name_ctrl_state = {
 
 static const struct name_attr dev_attrs[] = {
 	[1] = { "pad", NAME_PAD, 0 },
-	[2] = { "name", NAME_STRING, 0 },
+	[2] = { "dev", NAME_STRING, 0 },
 	[3] = { "index", NAME_U32, 0 },
 	[4] = { "state", NAME_U32, &name_state },
 	[5] = { "mode", NAME_U32, &name_mode },
@@ -302,7 +302,7 @@ const struct name_set name_set_group = {
 static const struct name_attr behind_attrs[] = {
 	[1] = { "pad", NAME_PAD, 0 },
 	[2] = { "group", NAME_U32, 0 },
-	[3] = { "ns", NAME_U64, 0 },
+	[3] = { "used_ns", NAME_U64, 0 },
 };
 
 const struct name_set name_set_behind = {

@@ -161,8 +161,8 @@ static void find_dev(const struct nlattr * const *attrs,
 	struct search *search = data;
 
 	(void)nlh;
-	if (attrs[RDMA_ISOLATE_A_DEV_NAME] &&
-	    !strcmp(mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]), search->dev))
+	if (attrs[RDMA_ISOLATE_A_DEV_DEV] &&
+	    !strcmp(mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_DEV]), search->dev))
 		search->found = true;
 }
 

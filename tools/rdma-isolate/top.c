@@ -67,7 +67,7 @@ static const struct {
 } requests[] = {
 	{
 		RDMA_ISOLATE_CMD_DEV_GET, true, &name_set_dev,
-		RDMA_ISOLATE_A_DEV_NAME, top_read_dev
+		RDMA_ISOLATE_A_DEV_DEV, top_read_dev
 	},
 	{
 		RDMA_ISOLATE_CMD_BUDGET_GET, true, &name_set_budget,

@@ -43,7 +43,7 @@ static struct top_dev *find_dev(struct top_sample *sample,
 void top_read_dev(const struct nlattr * const *attrs,
 		  const struct nlmsghdr *nlh, void *data)
 {
-	const struct nlattr *name = attrs[RDMA_ISOLATE_A_DEV_NAME];
+	const struct nlattr *name = attrs[RDMA_ISOLATE_A_DEV_DEV];
 	struct top_sample *sample = data;
 	struct top_dev *dev;
 	void *devs;

@@ -129,11 +129,11 @@ static void take_name(const struct nlattr * const *attrs,
 	char *name = data;
 
 	(void)nlh;
-	if (*name || !attrs[RDMA_ISOLATE_A_DEV_NAME] || !attrs[RDMA_ISOLATE_A_DEV_STATE] ||
+	if (*name || !attrs[RDMA_ISOLATE_A_DEV_DEV] || !attrs[RDMA_ISOLATE_A_DEV_STATE] ||
 	    mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_STATE]) == RISO_DEV_IDLE)
 		return;
 	snprintf(name, NAME_SIZE, "%s",
-		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]));
+		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_DEV]));
 }
 
 /* As "dev set" does, which waits and says what it waits for. */

@@ -15,6 +15,7 @@
 #define RDMA_ISOLATE_CGROUP_MAX		255
 #define RDMA_ISOLATE_PEER_MAX		45
 #define RDMA_ISOLATE_WEIGHT_MAX		10000
+#define RDMA_ISOLATE_WEIGHT_DEFAULT	100
 #define RDMA_ISOLATE_AUTO		4294967295
 #define RDMA_ISOLATE_RATE_MIN		100000
 #define RDMA_ISOLATE_RATE_MAX		1000000000000
@@ -86,7 +87,8 @@ enum riso_class {
  * @RISO_REASON_MEMORY: no memory left for its records
  * @RISO_REASON_DEVICE_NOT_CAPABLE: the device lacks what is needed
  * @RISO_REASON_DISABLED: the device is not enabled
- * @RISO_REASON_UNKNOWN_OPCODE: it posted an operation that is not known
+ * @RISO_REASON_UNKNOWN_OPCODE: it posted, or may post, an operation that is
+ *   not known
  * @RISO_REASON_REFERENCE: the agent measures with it, it is counted nowhere
  * @RISO_REASON_NO_PLACE: its user, its container or the device has too many
  *   programs
@@ -205,11 +207,12 @@ enum riso_error {
 /**
  * enum riso_fault - what a process does wrong on its page of /dev/rdma_isolate
  * @RISO_FAULT_NONE: nothing was seen
- * @RISO_FAULT_COUNTERS: what it says to have posted went back, or on by more
- *   than 8 GiB at once
+ * @RISO_FAULT_COUNTERS: one of its sums went back, or on by more than 8 GiB at
+ *   once
  * @RISO_FAULT_TAKEN: it says that it took a grant that it was not given
  * @RISO_FAULT_UNSPENT: it wants more after 8 grants that it did not use
- * @RISO_FAULT_STOPPED: it wants grants, and did not take the last for a second
+ * @RISO_FAULT_STOPPED: it wants grants, and had not taken the last a second
+ *   after that was void
  */
 enum riso_fault {
 	RISO_FAULT_NONE,
@@ -230,7 +233,7 @@ enum riso_ctrl {
 };
 
 /**
- * enum riso_share_by - which programs have one share together
+ * enum riso_share_by - which processes have one share together
  * @RISO_SHARE_PROCESS: none, each process has its own
  * @RISO_SHARE_CGROUP: those of one container or, outside of containers, of one
  *   user; of root, of one control group
@@ -271,7 +274,7 @@ enum riso_ctrl_state {
 
 enum {
 	RDMA_ISOLATE_A_DEV_PAD = 1,
-	RDMA_ISOLATE_A_DEV_NAME,
+	RDMA_ISOLATE_A_DEV_DEV,
 	RDMA_ISOLATE_A_DEV_INDEX,
 	RDMA_ISOLATE_A_DEV_STATE,
 	RDMA_ISOLATE_A_DEV_MODE,
@@ -402,7 +405,7 @@ enum {
 enum {
 	RDMA_ISOLATE_A_BEHIND_PAD = 1,
 	RDMA_ISOLATE_A_BEHIND_GROUP,
-	RDMA_ISOLATE_A_BEHIND_NS,
+	RDMA_ISOLATE_A_BEHIND_USED_NS,
 
 	__RDMA_ISOLATE_A_BEHIND_MAX,
 	RDMA_ISOLATE_A_BEHIND_MAX = (__RDMA_ISOLATE_A_BEHIND_MAX - 1)

@@ -74,6 +74,9 @@ struct riso_grant {
  * An element is overwritten only when it is void or riso_udir.taken says that it was
  * taken. While that is being done riso_grant.seq is 0, and @seq is written last: what was
  * read of an element counts if riso_grant.seq was n before and after.
+ *
+ * Grant 1 follows grant 4294967295, and is in the same element: if the process has not taken
+ * that one, it is lost.
  */
 struct riso_kdir {
 	__u32 seq;

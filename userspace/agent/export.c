@@ -94,7 +94,7 @@ static void on_dev(const struct nlattr * const *attrs, const struct nlmsghdr *nl
 		   void *data)
 {
 	const struct name_set *set = &name_set_dev;
-	struct metrics_dev *d = metrics_add_dev(data, text(attrs, RDMA_ISOLATE_A_DEV_NAME));
+	struct metrics_dev *d = metrics_add_dev(data, text(attrs, RDMA_ISOLATE_A_DEV_DEV));
 
 	(void)nlh;
 	if (!d)

@@ -103,8 +103,8 @@ static struct device *device_open(const char *name)
 static void on_device(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
 		      void *data)
 {
-	const char *name = attrs[RDMA_ISOLATE_A_DEV_NAME] ?
-			   mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_NAME]) : "";
+	const char *name = attrs[RDMA_ISOLATE_A_DEV_DEV] ?
+			   mnl_attr_get_str(attrs[RDMA_ISOLATE_A_DEV_DEV]) : "";
 	struct device *d = find(name);
 
 	(void)nlh;

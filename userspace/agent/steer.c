@@ -171,7 +171,7 @@ static bool ask_module(struct steer *st)
 	struct nlmsghdr *nlh;
 
 	nlh = nl_request(st->nl, RDMA_ISOLATE_CMD_DEV_GET, false);
-	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_NAME, st->dev->name);
+	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_DEV, st->dev->name);
 	if (nl_send(st->nl, &name_set_dev, on_dev, st))
 		return false;
 	nlh = nl_request(st->nl, RDMA_ISOLATE_CMD_BUDGET_GET, false);

@@ -176,7 +176,7 @@ int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply, void *
 
 	attrs_of((const struct nlmsghdr *)nl->request, got);
 	assert_string_equal(mnl_attr_get_str(got[set == &name_set_dev ?
-						 RDMA_ISOLATE_A_DEV_NAME :
+						 RDMA_ISOLATE_A_DEV_DEV :
 						 RDMA_ISOLATE_A_BUDGET_DEV]), fake_dev.name);
 	if (nl->cmd == RDMA_ISOLATE_CMD_BUDGET_SET)
 		return set_budget(got);

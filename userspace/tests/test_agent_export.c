@@ -141,7 +141,7 @@ int nl_part(struct nl *nl, const struct name_set *set, nl_reply_fn reply, void *
 		return -EIO;
 	switch (nl->cmd) {
 	case RDMA_ISOLATE_CMD_DEV_GET:
-		one(nl, reply, data, RDMA_ISOLATE_A_DEV_NAME, 0, 0);
+		one(nl, reply, data, RDMA_ISOLATE_A_DEV_DEV, 0, 0);
 		return 0;
 	case RDMA_ISOLATE_CMD_FLOW_GET:
 		one(nl, reply, data, RDMA_ISOLATE_A_FLOW_DEV, RDMA_ISOLATE_A_FLOW_CLASS,

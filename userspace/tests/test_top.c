@@ -44,7 +44,7 @@ static void u64(uint16_t attr, uint64_t val)
 
 static void add_dev(struct top_sample *sample, const char *name, uint32_t index)
 {
-	begin(RDMA_ISOLATE_A_DEV_NAME, name);
+	begin(RDMA_ISOLATE_A_DEV_DEV, name);
 	u32(RDMA_ISOLATE_A_DEV_INDEX, index);
 	u32(RDMA_ISOLATE_A_DEV_STATE, RISO_DEV_ENABLE);
 	u64(RDMA_ISOLATE_A_DEV_MAX_RATE, 50000000);
