@@ -9,7 +9,7 @@
 
 #include "measure.h"
 
-/* Append only: the order is the order of a statistics dump. */
+/* In the order of a statistics dump. A new one goes before RISO_STAT_SIZE. */
 enum riso_stat {
 	RISO_STAT_WR_QUEUED,
 	RISO_STAT_WR_SPLIT,

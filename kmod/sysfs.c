@@ -232,6 +232,9 @@ static struct attribute *attrs[] = {
 	NULL,
 };
 
+/* Each setting has a file, beside four others and the end of the list. */
+static_assert(ARRAY_SIZE(attrs) == ARRAY_SIZE(settings) + 5);
+
 static const struct attribute_group group = {
 	.name = KBUILD_MODNAME,
 	.attrs = attrs,

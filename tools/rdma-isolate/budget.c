@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Budgets: what shaped flows may use now, and for how long an agent has lent it.
+ * Budgets: what managed flows may use now, and for how long an agent has lent it.
  */
 #include <linux/rdma_isolate.h>
 
@@ -50,7 +50,7 @@ static const struct arg set_args[] = {
 		.attr = RDMA_ISOLATE_A_BUDGET_SAFE_UTIL,
 		.min = RDMA_ISOLATE_RATE_MIN,
 		.max = RDMA_ISOLATE_RATE_MAX,
-		.doc = "what shaped flows may use together",
+		.doc = "what managed flows may use together",
 	},
 	{
 		.key = "chunk-bytes",
@@ -59,7 +59,7 @@ static const struct arg set_args[] = {
 		.off = true,
 		.min = RDMA_ISOLATE_CHUNK_MIN,
 		.max = RDMA_ISOLATE_CHUNK_MAX,
-		.doc = "size that large messages are split to",
+		.doc = "size that large messages are cut to",
 	},
 	{
 		.key = "inflight-bytes",
@@ -126,7 +126,7 @@ static const struct verb budget_verbs[] = {
 
 const struct object budget_object = {
 	.name = "budget",
-	.doc = "what shaped flows may use now",
+	.doc = "what managed flows may use now",
 	.verbs = budget_verbs,
 	.fleeting = true,
 };

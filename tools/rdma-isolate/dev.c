@@ -90,7 +90,7 @@ static const struct arg set_args[] = {
 		.attr = RDMA_ISOLATE_A_DEV_SAFE_UTIL,
 		.min = RDMA_ISOLATE_RATE_MIN,
 		.max = RDMA_ISOLATE_RATE_MAX,
-		.doc = "what shaped flows may use together",
+		.doc = "what managed flows may use together",
 	},
 	{
 		.key = "chunk-bytes",
@@ -99,7 +99,7 @@ static const struct arg set_args[] = {
 		.off = true,
 		.min = RDMA_ISOLATE_CHUNK_MIN,
 		.max = RDMA_ISOLATE_CHUNK_MAX,
-		.doc = "size that large messages are split to",
+		.doc = "size that large messages are cut to",
 	},
 	{
 		.key = "token-bytes",

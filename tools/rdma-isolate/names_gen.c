@@ -7,7 +7,7 @@
 
 static const struct name_value state_values[] = {
 	{ "idle", "queue pairs are registered, traffic is not looked at" },
-	{ "observe", "traffic is counted, never delayed or split" },
+	{ "observe", "traffic is counted, never delayed or cut" },
 	{ "enable", "flows are managed" },
 	{ "draining", "being disabled, what is held goes out" },
 	{ "gone", "the device is being removed" },
@@ -19,7 +19,7 @@ const struct name_enum name_state = {
 
 static const struct name_value mode_values[] = {
 	{ "disable", "let everything that is held go out, then be idle" },
-	{ "observe", "count traffic, never delay or split it" },
+	{ "observe", "count traffic, never delay or cut it" },
 	{ "enable", "manage flows" },
 };
 
@@ -28,9 +28,9 @@ const struct name_enum name_mode = {
 };
 
 static const struct name_value class_values[] = {
-	{ "latency", "never delayed, split or queued" },
+	{ "latency", "never delayed, cut or held" },
 	{ "throughput", "as bandwidth, and turns of flows of the kernel also end after token-ops messages" },
-	{ "bandwidth", "large messages, split and paced by bytes per second" },
+	{ "bandwidth", "large messages, cut and paced by bytes per second" },
 };
 
 const struct name_enum name_class = {
@@ -47,7 +47,7 @@ static const struct name_value reason_values[] = {
 	{ "special-qp", "management queue pair" },
 	{ "poll-direct", "its completions are polled by the ULP alone" },
 	{ "signal-all", "created to signal every work request" },
-	{ "create-flags", "created with flags that cannot be split, such as integrity" },
+	{ "create-flags", "created with flags that cannot be cut, such as integrity" },
 	{ "ulp-not-listed", "ULP is not one that is known to be safe, add a rule" },
 	{ "no-cq-room", "no room left in its completion queue" },
 	{ "memory", "no memory left for its records" },

@@ -29,7 +29,7 @@
 /**
  * enum riso_dev_state - what the module does with a device now
  * @RISO_DEV_IDLE: queue pairs are registered, traffic is not looked at
- * @RISO_DEV_OBSERVE: traffic is counted, never delayed or split
+ * @RISO_DEV_OBSERVE: traffic is counted, never delayed or cut
  * @RISO_DEV_ENABLE: flows are managed
  * @RISO_DEV_DRAINING: being disabled, what is held goes out
  * @RISO_DEV_GONE: the device is being removed
@@ -45,7 +45,7 @@ enum riso_dev_state {
 /**
  * enum riso_mode - what the module shall do with a device
  * @RISO_MODE_DISABLE: let everything that is held go out, then be idle
- * @RISO_MODE_OBSERVE: count traffic, never delay or split it
+ * @RISO_MODE_OBSERVE: count traffic, never delay or cut it
  * @RISO_MODE_ENABLE: manage flows
  */
 enum riso_mode {
@@ -56,10 +56,10 @@ enum riso_mode {
 
 /**
  * enum riso_class - how a flow is treated
- * @RISO_CLASS_LATENCY: never delayed, split or queued
+ * @RISO_CLASS_LATENCY: never delayed, cut or held
  * @RISO_CLASS_THROUGHPUT: as bandwidth, and turns of flows of the kernel also
  *   end after token-ops messages
- * @RISO_CLASS_BANDWIDTH: large messages, split and paced by bytes per second
+ * @RISO_CLASS_BANDWIDTH: large messages, cut and paced by bytes per second
  */
 enum riso_class {
 	RISO_CLASS_LATENCY,
@@ -79,7 +79,7 @@ enum riso_class {
  * @RISO_REASON_SPECIAL_QP: management queue pair
  * @RISO_REASON_POLL_DIRECT: its completions are polled by the ULP alone
  * @RISO_REASON_SIGNAL_ALL: created to signal every work request
- * @RISO_REASON_CREATE_FLAGS: created with flags that cannot be split, such as
+ * @RISO_REASON_CREATE_FLAGS: created with flags that cannot be cut, such as
  *   integrity
  * @RISO_REASON_ULP_NOT_LISTED: ULP is not one that is known to be safe, add a
  *   rule

@@ -39,7 +39,7 @@ enum riso_user_dir {
 };
 
 /**
- * enum riso_user_mode - what a process shall do with its shaped flows
+ * enum riso_user_mode - what a process shall do with its managed flows
  * @RISO_USER_OPEN: post at once and uncut; nobody else is active, or the device
  *	is not enabled
  * @RISO_USER_PACED: post under grants, or within &riso_kpage.sparse as debt
