@@ -17,7 +17,7 @@ import sys
 
 from netlink_messages import (
     BUDGET_CHUNK_BYTES, BUDGET_DEV, BUDGET_GET, BUDGET_LEASE, BUDGET_SAFE_UTIL,
-    BUDGET_SET, DEV_CHUNK_BYTES, DEV_GET, DEV_MAX_RATE, DEV_MODE, DEV_NAME,
+    BUDGET_SET, DEV_CHUNK_BYTES, DEV_GET, DEV_MAX_RATE, DEV_MODE, DEV_DEV,
     DEV_SAFE_UTIL, DEV_SET, RULE_ADD, RULE_CLASS, RULE_DEL, RULE_ID, RULE_UID,
     Ktap, Netlink, attr, attrs_of, text, u32, u64)
 
@@ -41,7 +41,7 @@ def setter(netlink, dev, rand):
         util = rate + 1
     elif wrong == 2:
         rate = 99999
-    answer = netlink.ask(DEV_SET, text(DEV_NAME, dev) +
+    answer = netlink.ask(DEV_SET, text(DEV_DEV, dev) +
                          u64(DEV_MAX_RATE, rate) + u64(DEV_SAFE_UTIL, util) +
                          u32(DEV_CHUNK_BYTES, chunk))
     return (answer.errno != 0) == (wrong < 3)
@@ -70,7 +70,7 @@ def ruler(netlink, dev, rand):
 
 def switcher(netlink, dev, rand):
     """Refused while it drains, at any other time done"""
-    answer = netlink.ask(DEV_SET, text(DEV_NAME, dev) +
+    answer = netlink.ask(DEV_SET, text(DEV_DEV, dev) +
                          u32(DEV_MODE, rand.randrange(3)))
     return answer.errno == 0 or 'draining' in answer.text
 
@@ -109,7 +109,7 @@ def belong_together(rate, util, chunk):
 
 
 def check_settings(netlink, dev):
-    found = attrs_of(netlink.ask(DEV_GET, text(DEV_NAME, dev)).messages[0])
+    found = attrs_of(netlink.ask(DEV_GET, text(DEV_DEV, dev)).messages[0])
     return belong_together(number_of(found, DEV_MAX_RATE),
                            number_of(found, DEV_SAFE_UTIL),
                            number_of(found, DEV_CHUNK_BYTES))
@@ -126,7 +126,7 @@ def main():
     netlink = Netlink()
     setter(netlink, dev, random.Random(1))
     rate, util, chunk = values_of(1)
-    netlink.ask(DEV_SET, text(DEV_NAME, dev) + u64(DEV_MAX_RATE, rate) +
+    netlink.ask(DEV_SET, text(DEV_DEV, dev) + u64(DEV_MAX_RATE, rate) +
                 u64(DEV_SAFE_UTIL, util) + u32(DEV_CHUNK_BYTES, chunk))
 
     writers = [setter] * SETTERS + [lender, ruler, switcher, filer]
