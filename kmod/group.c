@@ -143,6 +143,7 @@ static void free_group_rcu(struct rcu_head *head)
  */
 void riso_group_put(struct riso_dev *rd, struct riso_group *g)
 {
+	lockdep_assert_held(&rd->mutex);
 	if (!g || --g->users)
 		return;
 	xa_erase(&rd->groups, g->id);
@@ -217,6 +218,7 @@ struct riso_group *riso_group_get(struct riso_dev *rd, const struct riso_flow *f
 	struct riso_identity who = f->who;
 	struct riso_group *g;
 
+	lockdep_assert_held(&rd->mutex);
 	/* A process is one group, whoever it talks to. */
 	if (who.pid)
 		who.peer_known = false;

@@ -46,6 +46,7 @@ static void erase_group(struct riso_dev *rd, enum riso_dir dir, struct riso_grou
  */
 void riso_line_enter(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
 {
+	lockdep_assert_held(&rd->lock);
 	if (riso_line_holds(gd))
 		return;
 	insert_group(rd, dir, gd);
@@ -62,6 +63,7 @@ void riso_line_enter(struct riso_dev *rd, enum riso_dir dir, struct riso_group_d
  */
 void riso_line_leave(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
 {
+	lockdep_assert_held(&rd->lock);
 	if (riso_line_holds(gd))
 		return;
 	erase_group(rd, dir, gd);
@@ -219,6 +221,7 @@ void riso_line_sync_waits(struct riso_dev *rd, struct riso_group *g, u64 now)
 {
 	int dir;
 
+	lockdep_assert_held(&rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		if (riso_line_holds(&g->dir[dir]))
 			riso_pressure_sync(&rd->arb[dir].hold,

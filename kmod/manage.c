@@ -38,6 +38,7 @@ int riso_manage_make_ready(struct riso_flow *f)
 {
 	u64 size;
 
+	lockdep_assert_held(&f->rd->mutex);
 	if (f->q.recs)
 		return 0;
 	size = riso_ring_size(f);
@@ -68,6 +69,7 @@ err_used:
  */
 void riso_manage_make_bare(struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->mutex);
 	if (!f->q.recs)
 		return;
 	spin_lock_irq(&f->rd->lock);
@@ -150,6 +152,7 @@ void riso_manage_count_latency(struct riso_flow *f, bool latency)
 	struct riso_dev *rd = f->rd;
 	bool refresh;
 
+	lockdep_assert_held(&f->rd->mutex);
 	if (f->counted == latency)
 		return;
 	f->counted = latency;
@@ -195,6 +198,7 @@ void riso_manage_join_group(struct riso_flow *f)
 	struct riso_group *g = riso_group_get(rd, f);
 	struct riso_group *old = f->group;
 
+	lockdep_assert_held(&f->rd->mutex);
 	if (!g)
 		return;
 	riso_manage_tally(f, true);
@@ -236,6 +240,7 @@ void riso_manage_count_sender(struct riso_flow *f, bool sends)
  */
 void riso_manage_set_shim(struct riso_flow *f, bool shim)
 {
+	lockdep_assert_held(&f->rd->mutex);
 	if (!f->group)
 		return;
 	f->shim = shim;

@@ -41,6 +41,7 @@ void riso_notify_error(struct riso_flow *f)
 {
 	enum ib_wc_status error = READ_ONCE(f->error);
 
+	lockdep_assert_held(&f->rd->mutex);
 	if (f->told_error == error)
 		return;
 	f->told_error = error;
@@ -66,6 +67,7 @@ static bool may_tell(const struct riso_flow *f)
  */
 void riso_notify_news(struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->mutex);
 	if (f->told && f->told_reason == riso_reason_of(f) && f->told_class == f->class &&
 	    f->told_rule == f->rule_id && f->told_over == f->over_target)
 		return;
@@ -92,6 +94,7 @@ void riso_notify_news(struct riso_flow *f)
  */
 void riso_notify_gone(struct riso_flow *f)
 {
+	lockdep_assert_held(&f->rd->mutex);
 	if (f->told && may_tell(f))
 		tell(f, RISO_FLOW_GONE);
 }
@@ -111,6 +114,7 @@ void riso_notify_faults(struct riso_dev *rd, struct riso_group *g)
 	unsigned long faults = READ_ONCE(g->faults) & ~g->told_faults;
 	struct riso_group_info info;
 
+	lockdep_assert_held(&rd->mutex);
 	for (; faults; faults &= faults - 1) {
 		riso_line_group_info(rd, g, &info);
 		info.fault = __ffs(faults);

@@ -342,6 +342,7 @@ void riso_observe_reset(struct riso_flow *f)
 {
 	struct riso_watch *w;
 
+	lockdep_assert_held(&f->rd->mutex);
 	w = rcu_dereference_protected(f->watch,
 				      lockdep_is_held(&f->rd->mutex));
 	if (w)

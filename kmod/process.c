@@ -183,6 +183,7 @@ void riso_process_read_some(struct riso_dev *rd, u64 now)
 	struct riso_process *pr, *tmp;
 	LIST_HEAD(seen);
 
+	lockdep_assert_held(&rd->lock);
 	list_for_each_entry_safe(pr, tmp, &rd->processes, list) {
 		if (!visits--)
 			break;
@@ -262,6 +263,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 	u64 begin = now;
 	u64 need, bytes;
 
+	lockdep_assert_held(&rd->lock);
 	/* The run has no drops left: the next round goes on here, or the timer. */
 	if (!rd->drops && rd->state == RISO_DEV_ENABLE)
 		return false;

@@ -160,6 +160,7 @@ static void lease_expired(struct work_struct *work)
  */
 void riso_settings_own(struct riso_dev *rd, const struct riso_cfg *cfg)
 {
+	lockdep_assert_held(&rd->control);
 	put_in_force(rd, cfg, &nobody, 0);
 }
 

@@ -78,6 +78,7 @@ void riso_window_update(struct riso_flow *f, enum riso_dir dir)
 	struct riso_arb *a = &f->rd->arb[dir];
 	u64 load = f->inflight[dir];
 
+	lockdep_assert_held(&f->rd->lock);
 	if (f->stale)
 		load = 0;
 	else if (riso_is_shaped(f->rd))
@@ -95,6 +96,7 @@ void riso_window_update(struct riso_flow *f, enum riso_dir dir)
  */
 void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire)
 {
+	lockdep_assert_held(&f->rd->lock);
 	if (!f->inflight[dir])
 		f->rd->arb[dir].busy++;
 	f->inflight[dir] += wire;
@@ -111,6 +113,7 @@ void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire)
  */
 void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire)
 {
+	lockdep_assert_held(&f->rd->lock);
 	if (f->inflight[dir] && f->inflight[dir] == wire)
 		f->rd->arb[dir].busy--;
 	f->inflight[dir] -= wire;
@@ -184,6 +187,7 @@ struct riso_pacer_say riso_window_ask(const struct riso_flow *f, const struct ri
 	const struct riso_slot *slot;
 	const struct riso_flow *oldest;
 
+	lockdep_assert_held(&f->rd->lock);
 	*room = riso_window_room(f, next);
 	if (riso_pacer_is_full(p, l->window, room->need)) {
 		mark_stale_flow(f->rd, next->dir, l->window, now);
@@ -215,6 +219,7 @@ u64 riso_window_next_reap(struct riso_dev *rd, u64 now)
 	const struct riso_slot *slot = find_oldest(rd, &f);
 	u64 due;
 
+	lockdep_assert_held(&rd->lock);
 	if (!slot)
 		return now + RISO_REAP_MIN_NS;
 	due = due_of(f, slot);
