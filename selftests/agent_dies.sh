@@ -103,7 +103,7 @@ is_resumed()
 	kill "$bulk" && rdma-isolate dev set dev rxe1 target99 auto &&
 	becomes '.agent_pid > 0 and .target99_ns > 0' && start_bulk &&
 	becomes '.bandwidth_groups == 1' && is_restarted &&
-	becomes ".agent_pid == ${agents[rxe1]} and [.target99_ns] == $last[1:]" && status=0
+	becomes ".agent_pid == ${agents[rxe1]} and [.target99_ns] == ${last}[1:]" && status=0
 	[ "$status" -eq 0 ] || ktap_print_msg "first $first, before $last"
 	rdma-isolate dev set dev rxe1 target99 4s
 	leases "${AGENT_LEASE_MS}ms"

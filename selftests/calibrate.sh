@@ -25,6 +25,7 @@ trap clean_up EXIT
 agent=
 clean_up()
 {
+	# shellcheck disable=SC2046 # numbers
 	kill $(jobs -p) 2>/dev/null
 	wait
 	umount "$conf"

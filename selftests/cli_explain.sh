@@ -145,6 +145,7 @@ none_is_left()
 
 goes_with_its_flows()
 {
+	# shellcheck disable=SC2046 # numbers
 	kill $(jobs -p)
 	wait
 	disconnect_nvme riso1

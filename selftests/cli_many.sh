@@ -106,6 +106,7 @@ make_qps rxe1 20 churn &
 busywait 60 is_ready rxe1
 check "those that stay are listed while others change" stay_listed
 check "JSON of every object" json_of_all
+# shellcheck disable=SC2046 # numbers
 kill $(jobs -p)
 wait
 check "the module can go" unload_module

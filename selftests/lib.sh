@@ -82,7 +82,7 @@ stage_binary()
 	for prog in "$@"; do
 		prog=$(command -v "$prog") || return
 		cp -L "$prog" "$dir/bin/" || return
-		for lib in $(LD_LIBRARY_PATH= ldd "$prog" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
+		for lib in $(LD_LIBRARY_PATH='' ldd "$prog" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 			cp -Lu "$lib" "$dir/lib/"
 		done
 	done
@@ -146,6 +146,7 @@ gid_of()
 {
 	local dev=$1 hex file
 	# shellcheck disable=SC2046 # four numbers
+	# shellcheck disable=SC2046,SC2183 # four numbers
 	hex=$(printf '%02x%02x:%02x%02x' $(echo "$2" | tr . ' '))
 	file=$(grep -lx "0000:0000:0000:0000:0000:ffff:$hex" \
 		/sys/class/infiniband/"$dev"/ports/1/gids/?) &&

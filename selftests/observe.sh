@@ -5,6 +5,7 @@
 # flow and by size; times from post to completion are measured for each work request
 # that is signaled, when that is on; and nothing is delayed or cut.
 
+# shellcheck disable=SC1102,SC2046,SC2211,SC2285,SC2288 # arithmetic on members of arrays
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
 . "$(dirname "$0")/ulp.inc"
@@ -68,6 +69,7 @@ stats()
 # add_up ARRAY SIGN JSON: the counters of one object
 add_up()
 {
+	# shellcheck disable=SC2034 # written through the name
 	local -n add_to=$1
 	local key
 
@@ -103,6 +105,7 @@ gone_are()
 flows_counted()
 {
 	local skip=$2 line tx rx wrs
+	# shellcheck disable=SC2034 # written through its name
 	local -A all
 
 	while read -r line; do
@@ -254,13 +257,13 @@ times()
 # timed COUNT CASE [KEY=VALUE]...: so many on rxe0 of class $class, and no others
 timed()
 {
-	local count=$1 want= before
+	local count=$1 wanted='' before
 	shift
 
-	[ "$count" -eq 0 ] || want="rxe0 $class $count"
+	[ "$count" -eq 0 ] || wanted="rxe0 $class $count"
 	before=$(histograms)
 	ulp_run "$@" || { ulp_report; return 1; }
-	same "$*" "$(times)" "$want"
+	same "$*" "$(times)" "$wanted"
 }
 
 off_by_default()
@@ -404,16 +407,16 @@ wrs_of()
 # What was counted stays when the device is left, and nothing is added then.
 counts_stay()
 {
-	local qpn first then
+	local qpn first later
 
 	qpn=$(busiest | jq '.[0].qpn')
 	first=$(wrs_of "$qpn")
 	rdma-isolate dev set dev rxe0 mode disable || return
-	then=$(wrs_of "$qpn")
-	[ "$then" -ge "$first" ] && let_flow 1 &&
-	same "idle" "$(wrs_of "$qpn")" "$then" &&
+	later=$(wrs_of "$qpn")
+	[ "$later" -ge "$first" ] && let_flow 1 &&
+	same "idle" "$(wrs_of "$qpn")" "$later" &&
 	rdma-isolate dev set dev rxe0 mode observe && let_flow 1 &&
-	[ "$(wrs_of "$qpn")" -gt "$then" ]
+	[ "$(wrs_of "$qpn")" -gt "$later" ]
 }
 
 switch()

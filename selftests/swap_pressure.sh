@@ -34,6 +34,7 @@ teardown()
 {
 	# Who waits for the connection could not end.
 	relink
+	# shellcheck disable=SC2046 # numbers
 	kill $(jobs -p) 2>/dev/null
 	[ -z "${program:-}" ] || busywait $MOST_S has_ended
 	swapoff $SWAP 2>/dev/null

@@ -46,7 +46,7 @@ is()
 # says JSON FILE TEXT: it is a number or a word there
 says()
 {
-	[[ $1 == *"\"$2\":$3"[,}]* || $1 == *"\"$2\":\"$3\""* ]] && return
+	[[ $1 == *"\"$2\":$3"[,\}]* || $1 == *"\"$2\":\"$3\""* ]] && return
 	ktap_print_msg "$2 is not $3: $1"
 	return 1
 }

@@ -105,7 +105,7 @@ ktap_test_result "alone: the device is removed" remove_device
 ktap_test_result "another one" set_up_again
 if [ -n "${RISO_ULP_ALONE:-}" ] || ! ulp_has_isolation; then
 	ktap_print_msg "no isolated cases: not wanted, or not built"
-	for i in {4..13}; do
+	for _ in {4..13}; do
 		ktap_test_skip "isolated"
 	done
 	ktap_finished

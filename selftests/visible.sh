@@ -13,6 +13,7 @@ need_module rdma_rxe
 # unshare heeds no other signal. A device goes when no program has it open any more.
 cleanup()
 {
+	# shellcheck disable=SC2046 # numbers
 	kill -KILL $(jobs -p) 2>/dev/null
 	wait 2>/dev/null
 	busywait 30 sh -c '! pgrep -x ibv_rc_pingpong >/dev/null'

@@ -25,7 +25,7 @@ build_packages="build-essential pkg-config git kmod rsync linux-headers-amd64
 	linux-headers-6.12-amd64 libibverbs-dev librdmacm-dev libmnl-dev
 	libinih-dev libcmocka-dev libsystemd-dev libmicrohttpd-dev
 	python3-yaml python3-jsonschema groff-base dkms"
-style_packages="linux-source-6.12 xz-utils sparse perl"
+style_packages="linux-source-6.12 xz-utils sparse perl shellcheck"
 vm_packages="qemu-system-x86 busybox-static file zstd python3-venv rdma-core
 	ibverbs-utils ibverbs-providers rdmacm-utils perftest qperf ucx-utils
 	bpftrace nvme-cli fio iproute2 jq procps util-linux systemd udev rpcbind"
@@ -222,7 +222,7 @@ build|style|vm|debug|kcsan) ;;
 	;;
 esac
 
-# shellcheck disable=SC2086 # lists of words
+# shellcheck disable=SC2046,SC2086 # lists of words
 install_packages $build_packages \
 	$([ "$want" = build ] || echo $style_packages) \
 	$(case $want in vm|debug|kcsan) echo $vm_packages ;; esac) \

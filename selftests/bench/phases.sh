@@ -114,7 +114,7 @@ stop_bulk()
 # mb_per_s DISK...: one JSON list of what is read from each, over some seconds
 mb_per_s()
 {
-	local d list= start stop
+	local d list='' start stop
 	declare -A at
 
 	start=$(date +%s%N)

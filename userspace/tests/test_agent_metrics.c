@@ -403,7 +403,8 @@ static void prometheus(void **state)
 			assert_int_equal(!strcmp(type, "counter"),
 					 !!strstr(name, "_total"));
 		} else if (*line == '#') {
-			assert_int_equal(sscanf(line, "# HELP %79s", name), 1);
+			if (sscanf(line, "# HELP %79s", name) != 1)
+				fail();
 			assert_string_equal(name, family);
 		} else {
 			snprintf(name, sizeof(name), "%.*s",

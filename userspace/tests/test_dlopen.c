@@ -76,7 +76,8 @@ int main(int argc, char **argv)
 		if (len < 0)
 			return 1;
 		shim[len] = 0;
-		strcpy(strrchr(shim, '/'), "/shim_plain.so");
+		*strrchr(shim, '/') = 0;
+		strcat(shim, "/shim_plain.so");
 		setenv("LD_PRELOAD", shim, 1);
 		execv("/proc/self/exe", argv);
 		return 1;

@@ -21,7 +21,10 @@ struct expected {
 };
 
 static const struct expected all[] = {
-	/* d: data, r: from the peer, f: fetches, t: tells the peer, c: may be cut, u: of libibverbs */
+	/*
+	 * d: data, r: from the peer, f: fetches, t: tells the peer, c: may be cut,
+	 * u: libibverbs has it
+	 */
 	{ IBV_WR_RDMA_WRITE, RISO_WR_RDMA, "dcu" },
 	{ IBV_WR_RDMA_WRITE_WITH_IMM, RISO_WR_RDMA, "dtu" },
 	{ IBV_WR_SEND, RISO_WR_PLAIN, "dtu" },
@@ -38,11 +41,13 @@ static const struct expected all[] = {
 	{ RISO_OPCODE_REG_MR, RISO_WR_REG, "" },
 };
 
+enum { NUM = sizeof(all) / sizeof(*all) };
+
 static const struct expected *find(uint32_t opcode)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+	for (i = 0; i < NUM; i++)
 		if (all[i].opcode == opcode)
 			return &all[i];
 	return NULL;

@@ -44,12 +44,11 @@ static void multiplies_and_divides(void **state)
 	(void)state;
 	for (i = 0; i < NUMBERS; i++) {
 		uint64_t a = any_size(), b = any_size(), c = any_size() | 1;
-		unsigned __int128 wanted;
+		uint64_t wanted = UINT64_MAX;
 
-		wanted = (unsigned __int128)a * b / c;
-		if (wanted > UINT64_MAX)
-			wanted = UINT64_MAX;
-		assert_true(riso_mul_div(a, b, c) == (uint64_t)wanted);
+		if ((__uint128_t)a * b / c < wanted)
+			wanted = (__uint128_t)a * b / c;
+		assert_true(riso_mul_div(a, b, c) == wanted);
 	}
 	assert_int_equal(riso_mul_div(UINT64_MAX, UINT64_MAX, UINT64_MAX), UINT64_MAX);
 	assert_int_equal(riso_mul_div(0, UINT64_MAX, 1), 0);
