@@ -4,6 +4,8 @@
 # rdma-isolate with its module and two rxe devices that carry no traffic: what
 # is set is shown, in text and JSON, and what the kernel refuses says why. A disk
 # and a program have connected before the module is loaded: they are listed, too.
+#
+# One kernel is enough: the module answers alike on all.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"

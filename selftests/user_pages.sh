@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # /dev/rdma_isolate: what a process may do with it, and what it cannot do to others.
+#
+# One kernel is enough: nothing of the file depends on the version of the kernel.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -3,6 +3,8 @@
 #
 # What others may see: in the initial PID namespace all flows and groups, in another one
 # those of the processes that are seen there.
+#
+# One kernel is enough: all show the same.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
