@@ -326,6 +326,7 @@ static struct riso_pacing make_pacing(const struct riso_dev *rd, u64 now)
 	p.sparse = riso_chunk_wire(rd);
 	p.window = U64_MAX;
 	p.over_target = riso_over_target(rd);
+	/* Twice, as the module reads late what a process says of completions. */
 	if (riso_is_shaped(rd))
 		p.window = 2 * riso_window(rd) + riso_bytes_in(RISO_PATH_NS,
 						     rd->cfg.max_rate);

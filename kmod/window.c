@@ -126,6 +126,7 @@ void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire)
  */
 static void mark_stale_flow(struct riso_dev *rd, enum riso_dir dir, u64 limit, u64 now)
 {
+	/* At a quarter of MaxRate a full window would be gone by then. */
 	u64 stale = max_t(u64, RISO_STALE_NS,
 			  4 * riso_time_of(limit, rd->cfg.max_rate));
 	struct riso_flow *f;
@@ -226,6 +227,7 @@ u64 riso_window_next_reap(struct riso_dev *rd, u64 now)
 	if (due > now)
 		return clamp_t(u64, due, now + RISO_REAP_MIN_NS,
 			       now + RISO_REAP_MAX_NS);
+	/* What is late by some time is looked for again after a quarter of that. */
 	return now + clamp_t(u64, (now - due) / 4, RISO_REAP_MIN_NS,
 			     RISO_REAP_MAX_NS);
 }
