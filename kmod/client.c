@@ -4,7 +4,7 @@
  *
  * Owns the order in which a device is taken up and let go: first what can fail, then its
  * files, then that everybody knows of it; its files go first. The RDMA core serialises the
- * calls for a device, and they may sleep.
+ * calls for a device, and they may sleep. Events of a port come in any context.
  */
 
 #include <rdma/ib_verbs.h>
@@ -12,6 +12,18 @@
 #include "client.h"
 #include "dev.h"
 #include "sysfs.h"
+
+static void port_event(struct ib_event_handler *handler, struct ib_event *event)
+{
+	switch (event->event) {
+	case IB_EVENT_PORT_ACTIVE:
+	case IB_EVENT_PORT_ERR:
+		riso_dev_read_port(container_of(handler, struct riso_dev, port_events));
+		break;
+	default:
+		break;
+	}
+}
 
 static int add_one(struct ib_device *ibdev)
 {
@@ -26,6 +38,10 @@ static int add_one(struct ib_device *ibdev)
 	if (err)
 		goto err_discard;
 	riso_dev_publish(rd);
+	INIT_IB_EVENT_HANDLER(&rd->port_events, ibdev, port_event);
+	ib_register_event_handler(&rd->port_events);
+	/* The port may have changed since its rate was read first. */
+	riso_dev_read_port(rd);
 	return 0;
 
 err_discard:
@@ -41,6 +57,7 @@ static void remove_one(struct ib_device *ibdev, void *data)
 
 	/* Now, as an orphan outlives its ib_device; and not under control: stores take it. */
 	riso_sysfs_remove(rd);
+	ib_unregister_event_handler(&rd->port_events);
 	riso_dev_remove(rd);
 }
 

@@ -11,6 +11,7 @@
 
 #include "../uapi/linux/rdma_isolate.h"
 #include "config.h"
+#include "core/port.h"
 
 enum {
 	/* Messages are cut to 4 KB unless somebody says otherwise (paper, 4.2). */
@@ -113,30 +114,44 @@ int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
 	return 0;
 }
 
-/* Bytes per second of the port, as the device tells: a guess, not a measurement. */
-static u64 port_rate(struct ib_device *ibdev)
+/**
+ * riso_config_read_port - the rate of a port, as the device tells
+ * @ibdev: the device
+ *
+ * It is a guess, not a measurement.
+ *
+ * Context: may sleep.
+ * Return: bytes per second, or 0 while the port is down or tells nothing that can be.
+ */
+u64 riso_config_read_port(struct ib_device *ibdev)
 {
-	static const struct {
-		u16 speed;
-		u16 mbit;
-	} lanes[] = {
-		{ IB_SPEED_SDR, 2500 }, { IB_SPEED_DDR, 5000 },
-		{ IB_SPEED_QDR, 10000 }, { IB_SPEED_FDR10, 10000 },
-		{ IB_SPEED_FDR, 14000 }, { IB_SPEED_EDR, 25000 },
-		{ IB_SPEED_HDR, 50000 },
-	};
 	struct ib_port_attr attr;
-	u64 mbit = 2500;
-	size_t i;
-	int width;
 
-	if (ib_query_port(ibdev, 1, &attr))
-		return mbit * 125000;
-	for (i = 0; i < ARRAY_SIZE(lanes); i++)
-		if (attr.active_speed >= lanes[i].speed)
-			mbit = lanes[i].mbit;
-	width = ib_width_enum_to_int(attr.active_width);
-	return mbit * max(width, 1) * 125000;
+	if (ib_query_port(ibdev, 1, &attr) || attr.state != IB_PORT_ACTIVE)
+		return 0;
+	return riso_port_rate(attr.active_speed, ib_width_enum_to_int(attr.active_width));
+}
+
+/**
+ * riso_config_follow_port - let MaxRate be what the port tells, unless somebody has set it
+ * @cfg: the settings
+ * @rate: bytes per second
+ *
+ * SafeUtil that is MaxRate follows. Another one was set by somebody who believes that the port
+ * can do as much: MaxRate stays above it.
+ *
+ * Return: true if MaxRate has changed.
+ */
+bool riso_config_follow_port(struct riso_cfg *cfg, u64 rate)
+{
+	bool follow = cfg->safe_util == cfg->max_rate;
+
+	if (cfg->calibrated || rate == cfg->max_rate || (!follow && rate <= cfg->safe_util))
+		return false;
+	cfg->max_rate = rate;
+	if (follow)
+		cfg->safe_util = rate;
+	return true;
 }
 
 /**
@@ -148,7 +163,8 @@ static u64 port_rate(struct ib_device *ibdev)
  */
 struct riso_cfg riso_config_begin(struct ib_device *ibdev)
 {
-	u64 rate = port_rate(ibdev);
+	/* Until a port tells its rate, it shall not be held back by a guess. */
+	u64 rate = riso_config_read_port(ibdev) ?: RDMA_ISOLATE_RATE_MAX;
 
 	return (struct riso_cfg) {
 		.max_rate = rate,

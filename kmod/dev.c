@@ -406,6 +406,34 @@ unlock:
 	return err;
 }
 
+/* The port may tell another rate. */
+static void port_work(struct work_struct *work)
+{
+	struct riso_dev *rd = container_of(work, struct riso_dev, port);
+	u64 rate = riso_config_read_port(rd->ibdev);
+	bool changed;
+
+	/* What a port could do before it went down, it may do again. */
+	if (!rate)
+		return;
+	mutex_lock(&rd->control);
+	changed = !rd->removing && riso_settings_follow_port(rd, rate);
+	mutex_unlock(&rd->control);
+	if (changed)
+		tell_dev(rd);
+}
+
+/**
+ * riso_dev_read_port - have the rate of the port read again
+ * @rd: a device that was created and is not removed
+ *
+ * Context: any.
+ */
+void riso_dev_read_port(struct riso_dev *rd)
+{
+	queue_work(riso_wq, &rd->port);
+}
+
 /* --- devices come and go --- */
 
 /**
@@ -452,6 +480,7 @@ struct riso_dev *riso_dev_create(struct ib_device *ibdev)
 	riso_rate_init(&rd->turns);
 	riso_rate_init(&rd->told);
 	INIT_DELAYED_WORK(&rd->drain, drain_work);
+	INIT_WORK(&rd->port, port_work);
 	riso_settings_init(rd);
 	init_completion(&rd->drained);
 	riso_pump_init(rd);
@@ -505,6 +534,7 @@ void riso_dev_publish(struct riso_dev *rd)
  */
 void riso_dev_discard(struct riso_dev *rd)
 {
+	cancel_work_sync(&rd->port);
 	xa_release(&devs, rd->index);
 	unhook(rd);
 	cancel_delayed_work_sync(&rd->drain);
@@ -527,6 +557,7 @@ void riso_dev_remove(struct riso_dev *rd)
 		stop(rd);
 	draining = rd->state == RISO_DEV_DRAINING;
 	mutex_unlock(&rd->control);
+	cancel_work_sync(&rd->port);
 	cancel_delayed_work_sync(&rd->lease);
 	if (draining) {
 		wait_for_completion_timeout(&rd->drained,

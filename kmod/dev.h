@@ -176,6 +176,8 @@ struct riso_change {
  * @lease: ends what @lease_end says, under @control
  * @drain: finishes what disable or removal began
  * @drained: completes when @drain has finished
+ * @port: reads the rate of the port
+ * @port_events: has that done when the port changes
  * @removing: the ib_device is going, under @control
  * @orphan: the ib_device has gone and its owners have not, under @control
  * @covered: the ib_device has gone, and hooks of another module lead to ours
@@ -258,6 +260,8 @@ struct riso_dev {
 	struct delayed_work lease;
 	struct delayed_work drain;
 	struct completion drained;
+	struct work_struct port;
+	struct ib_event_handler port_events;
 	bool removing;
 	bool orphan;
 	bool covered;
@@ -404,6 +408,7 @@ void riso_dev_publish(struct riso_dev *rd);
 void riso_dev_discard(struct riso_dev *rd);
 void riso_dev_remove(struct riso_dev *rd);
 void riso_dev_renamed(struct riso_dev *rd);
+void riso_dev_read_port(struct riso_dev *rd);
 
 /**
  * riso_dev_get_by_name - look up a device and take a reference

@@ -165,6 +165,36 @@ void riso_settings_own(struct riso_dev *rd, const struct riso_cfg *cfg)
 }
 
 /**
+ * riso_settings_follow_port - the port tells its rate
+ * @rd: the device
+ * @rate: bytes per second
+ *
+ * Context: &riso_dev.control, may sleep.
+ * Return: true if MaxRate of the operator's settings has changed.
+ */
+bool riso_settings_follow_port(struct riso_dev *rd, u64 rate)
+{
+	struct riso_cfg own = rd->own, lent = rd->cfg;
+	struct riso_steer steer = rd->steer;
+
+	lockdep_assert_held(&rd->control);
+	if (!riso_config_follow_port(&own, rate))
+		return false;
+	if (!rd->lease_end) {
+		put_in_force(rd, &own, &nobody, 0);
+		return true;
+	}
+	spin_lock_irq(&rd->lock);
+	write_seqcount_begin(&rd->cfg_seq);
+	rd->own = own;
+	write_seqcount_end(&rd->cfg_seq);
+	spin_unlock_irq(&rd->lock);
+	if (riso_config_follow_port(&lent, rate))
+		put_in_force(rd, &lent, &steer, rd->lease_end);
+	return true;
+}
+
+/**
  * riso_settings_budget - what is in force
  * @rd: the device
  * @budget: filled in, except for the groups
