@@ -165,13 +165,12 @@ add_address()
 	busywait 10 gid_of "$1" "$2" >/dev/null
 }
 
-# setup_rxe_pair N [RATE]: devices rxe(2N) and rxe(2N+1)
-setup_rxe_pair()
+# setup_veth_pair N: veth(2N) at 10.0.N.1 and veth(2N+1) at 10.0.N.2, one wire
+setup_veth_pair()
 {
 	local a=veth$((2 * $1)) b=veth$((2 * $1 + 1)) v
 	local addr_a=10.0.$1.1 addr_b=10.0.$1.2
 
-	modprobe -a rdma_rxe ib_uverbs rdma_ucm || return
 	ip link add "$a" type veth peer name "$b" || return
 	netdev_sysctl all
 	# rxe ends a QP when veth drops a request, as it does for a CPU that is late.
@@ -188,6 +187,15 @@ setup_rxe_pair()
 	local_table_last
 	route_over_wire "$addr_a" "$a" "$addr_b" "$b"
 	route_over_wire "$addr_b" "$b" "$addr_a" "$a"
+}
+
+# setup_rxe_pair N [RATE]: devices rxe(2N) and rxe(2N+1)
+setup_rxe_pair()
+{
+	local a=veth$((2 * $1)) b=veth$((2 * $1 + 1)) v
+	local addr_a=10.0.$1.1 addr_b=10.0.$1.2
+
+	modprobe -a rdma_rxe ib_uverbs rdma_ucm && setup_veth_pair "$1" || return
 	for v in "$a" "$b"; do
 		rdma link add "rxe${v#veth}" type rxe netdev "$v" || return
 	done
