@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a requester does with its messages: starts them when nothing keeps it from that,
+ * ends them in the order of the send queue, and flushes both queues of a queue pair that
+ * is in error.
+ *
+ * Owns the states of requests and the gaps of queue pairs. All of it runs under
+ * nr_engine.lock, in any context.
+ */
+
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+
+#include "cq.h"
+#include "mem.h"
+#include "mr.h"
+#include "request.h"
+#include "wire.h"
+
+static const u8 wc_opcode[] = {
+	[IB_WR_RDMA_WRITE]		= IB_WC_RDMA_WRITE,
+	[IB_WR_RDMA_WRITE_WITH_IMM]	= IB_WC_RDMA_WRITE,
+	[IB_WR_SEND]			= IB_WC_SEND,
+	[IB_WR_SEND_WITH_IMM]		= IB_WC_SEND,
+	[IB_WR_SEND_WITH_INV]		= IB_WC_SEND,
+	[IB_WR_RDMA_READ]		= IB_WC_RDMA_READ,
+	[IB_WR_ATOMIC_CMP_AND_SWP]	= IB_WC_COMP_SWAP,
+	[IB_WR_ATOMIC_FETCH_AND_ADD]	= IB_WC_FETCH_ADD,
+	[IB_WR_REG_MR]			= IB_WC_REG_MR,
+	[IB_WR_LOCAL_INV]		= IB_WC_LOCAL_INV,
+};
+
+bool nr_may_start(const struct nr_wqe *wqe)
+{
+	const struct nr_qp *qp = wqe->qp;
+
+	if (unlikely(qp->gap != NR_GAP_NONE))
+		return false;
+	if (likely(!(wqe->flags & (NR_FENCED | NR_FETCH | NR_LOCAL))))
+		return true;
+	if ((wqe->flags & NR_FENCED) && qp->reads)
+		return false;
+	if ((wqe->flags & NR_FETCH) && qp->reads >= qp->attr.max_rd_atomic)
+		return false;
+	/* What is in front of it may still use the memory. */
+	return wqe->opcode != IB_WR_LOCAL_INV || qp->sq.done == wqe->idx;
+}
+
+static enum ib_wc_status do_local(struct nr_wqe *wqe)
+{
+	if (wqe->opcode == IB_WR_REG_MR)
+		return nr_register(wqe);
+	return nr_invalidate(wqe->qp->end, wqe->qp->ibqp.pd, wqe->ex.invalidate_rkey);
+}
+
+/* False if nothing of it goes over the wire: it has ended. */
+bool nr_start(struct nr_wqe *wqe, u64 t)
+{
+	struct nr_qp *qp = wqe->qp;
+	bool fetch = wqe->flags & NR_FETCH;
+
+	lockdep_assert_held(&nr_engine.lock);
+	if (unlikely(wqe->flags & NR_LOCAL)) {
+		nr_end_request(wqe, do_local(wqe), t);
+		return false;
+	}
+	if (!(wqe->flags & NR_INLINE) &&
+	    unlikely(!nr_may_use(qp, wqe->sge, wqe->num_sge,
+				 fetch ? IB_ACCESS_LOCAL_WRITE : 0))) {
+		nr_end_request(wqe, IB_WC_LOC_PROT_ERR, t);
+		return false;
+	}
+	wqe->state = NR_SENT;
+	qp->reads += fetch;
+	return true;
+}
+
+static void count_success(const struct nr_wqe *wqe, u64 t)
+{
+	struct nr_count *count;
+
+	switch (wqe->opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		count = &wqe->qp->end->count[NR_KIND_WRITE];
+		break;
+	case IB_WR_RDMA_READ:
+		count = &wqe->qp->end->count[NR_KIND_READ];
+		break;
+	case IB_WR_SEND:
+	case IB_WR_SEND_WITH_IMM:
+	case IB_WR_SEND_WITH_INV:
+		count = &wqe->qp->end->count[NR_KIND_SEND];
+		break;
+	default:
+		return;
+	}
+	count->messages++;
+	count->bytes += wqe->length;
+	count->last_bytes = wqe->length;
+	count->last_ns = t - wqe->posted;
+	count->late_ns = nr_engine.now - min(nr_engine.now, t);
+}
+
+static void add_send_cqe(const struct nr_wqe *wqe, enum ib_wc_status status, u64 t)
+{
+	struct nr_qp *qp = wqe->qp;
+	struct nr_cq *cq = to_nr_cq(qp->ibqp.send_cq);
+	struct nr_cqe *cqe = nr_next_cqe(cq);
+
+	if (unlikely(!cqe))
+		return;
+	cqe->wc = (struct ib_wc) {
+		.wr_id = wqe->wr_id,
+		.status = status,
+		.opcode = wc_opcode[wqe->opcode],
+		.byte_len = wqe->length,
+		.qp = &qp->ibqp,
+	};
+	cqe->tail = &qp->sq.tail;
+	cqe->value = wqe->idx + 1;
+	nr_add_cqe(cq, cqe, false, t);
+}
+
+/* Those at the front of the send queue that have ended complete. */
+void nr_complete(struct nr_qp *qp, u64 t)
+{
+	lockdep_assert_held(&nr_engine.lock);
+	while (qp->sq.done != qp->seen) {
+		struct nr_wqe *wqe = nr_get_wqe(qp, qp->sq.done);
+
+		if (wqe->state != NR_DONE)
+			break;
+		qp->sq.done++;
+		if (unlikely(wqe->status != IB_WC_SUCCESS)) {
+			add_send_cqe(wqe, wqe->status, t);
+			nr_fail_qp(qp, t);
+			return;
+		}
+		count_success(wqe, t);
+		if (wqe->flags & NR_SIGNALED)
+			add_send_cqe(wqe, IB_WC_SUCCESS, t);
+	}
+	if (qp->waiting)
+		nr_resume(qp, t);
+}
+
+/* A request has ended: its acknowledgment or its answer is there, or none will come. */
+void nr_end_request(struct nr_wqe *wqe, enum ib_wc_status status, u64 t)
+{
+	struct nr_qp *qp = wqe->qp;
+
+	lockdep_assert_held(&nr_engine.lock);
+	if ((wqe->flags & NR_FETCH) && wqe->state != NR_READY)
+		qp->reads--;
+	wqe->state = NR_DONE;
+	wqe->status = status;
+	if (likely(status == IB_WC_SUCCESS)) {
+		qp->retries = 0;
+		qp->rnr = 0;
+	} else {
+		nr_forget_gap(qp);
+		qp->gap = NR_GAP_FATAL;
+	}
+	nr_complete(qp, t);
+}
+
+/* All that has not ended is flushed. */
+void nr_flush_send(struct nr_qp *qp, u64 t)
+{
+	lockdep_assert_held(&nr_engine.lock);
+	nr_forget_gap(qp);
+	nr_take_back(qp, qp->sq.done, t);
+	while (qp->sq.done != qp->seen) {
+		struct nr_wqe *wqe = nr_get_wqe(qp, qp->sq.done++);
+
+		list_del_init(&wqe->link);
+		wqe->state = NR_DONE;
+		add_send_cqe(wqe, IB_WC_WR_FLUSH_ERR, t);
+	}
+	qp->waiting = 0;
+}
+
+void nr_flush_recv(struct nr_qp *qp, u64 t)
+{
+	struct nr_cq *cq = to_nr_cq(qp->ibqp.recv_cq);
+	/* Pairs with the release in nr_post_recv(). */
+	u32 head = smp_load_acquire(&qp->rq.head);
+
+	lockdep_assert_held(&nr_engine.lock);
+	while (qp->rq.done != head) {
+		struct nr_rwqe *rwqe = nr_get_rwqe(qp, qp->rq.done++);
+		struct nr_cqe *cqe = nr_next_cqe(cq);
+
+		if (!cqe)
+			continue;
+		cqe->wc = (struct ib_wc) {
+			.wr_id = rwqe->wr_id,
+			.status = IB_WC_WR_FLUSH_ERR,
+			.opcode = IB_WC_RECV,
+			.qp = &qp->ibqp,
+		};
+		cqe->tail = &qp->rq.tail;
+		cqe->value = qp->rq.done;
+		nr_add_cqe(cq, cqe, false, t);
+	}
+}
+
+/* The queue pair is in error. */
+void nr_fail_qp(struct nr_qp *qp, u64 t)
+{
+	lockdep_assert_held(&nr_engine.lock);
+	spin_lock(&qp->sq.lock);
+	spin_lock_nested(&qp->rq.lock, SINGLE_DEPTH_NESTING);
+	qp->state = IB_QPS_ERR;
+	spin_unlock(&qp->rq.lock);
+	spin_unlock(&qp->sq.lock);
+	nr_flush_send(qp, t);
+	nr_flush_recv(qp, t);
+}
+
+/* --- gaps --- */
+
+void nr_forget_gap(struct nr_qp *qp)
+{
+	lockdep_assert_held(&nr_engine.lock);
+	qp->gap = NR_GAP_NONE;
+	list_del_init(&qp->gap_link);
+}
+
+/* Nothing is sent until then, and this request and all behind it again after that. */
+void nr_begin_gap(struct nr_wqe *wqe, enum nr_gap gap, u64 until, u64 t)
+{
+	struct nr_qp *qp = wqe->qp;
+	struct nr_qp *other;
+
+	lockdep_assert_held(&nr_engine.lock);
+	nr_forget_gap(qp);
+	qp->gap = gap;
+	qp->gap_idx = wqe->idx;
+	qp->gap_until = until;
+	nr_take_back(qp, wqe->idx, t);
+	if (until == NR_NEVER)
+		return;
+	list_for_each_entry_reverse(other, &nr_engine.gaps, gap_link)
+		if (other->gap_until <= until)
+			break;
+	/* behind @other, which is the head of the list if all are later */
+	list_add(&qp->gap_link, &other->gap_link);
+}
+
+/* The time of a gap is over. */
+void nr_end_gap(struct nr_qp *qp, u64 t)
+{
+	struct nr_wqe *wqe = nr_get_wqe(qp, qp->gap_idx);
+	bool lost = qp->gap == NR_GAP_LOST;
+
+	lockdep_assert_held(&nr_engine.lock);
+	nr_forget_gap(qp);
+	if (!lost || qp->retries++ < qp->attr.retry_cnt) {
+		nr_resume(qp, t);
+		return;
+	}
+	list_del_init(&wqe->link);
+	qp->waiting--;
+	nr_end_request(wqe, IB_WC_RETRY_EXC_ERR, t);
+}
