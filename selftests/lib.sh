@@ -21,6 +21,7 @@
 
 NVMET=/sys/kernel/config/nvmet
 NULLB=/sys/kernel/config/nullb
+NULL=/sys/kernel/debug/nullrdma
 
 # --- small things -----------------------------------------------------------
 

@@ -196,6 +196,7 @@ static void call_handlers(void)
 	while (!list_empty(&nr_engine.fired)) {
 		cq = list_first_entry(&nr_engine.fired, struct nr_cq, link);
 		list_del_init(&cq->link);
+		nr_get_end(cq->ibcq.device)->events++;
 		WRITE_ONCE(nr_engine.calling, cq);
 		spin_unlock(&nr_engine.lock);
 		if (cq->ibcq.comp_handler)

@@ -450,6 +450,7 @@ struct nr_dev {
  * @count: what became of its requests
  * @lost: messages that nobody was there for
  * @not_ready: messages that found no receive
+ * @events: calls of handlers of its CQs
  * @index: position in nr_ends
  * @ifindex: number of the netdev
  * @dev: device, NULL once it is not registered any more
@@ -485,6 +486,7 @@ struct nr_end {
 	struct nr_count count[NR_KINDS];
 	u64 lost;
 	u64 not_ready;
+	u64 events;
 	int index;
 	int ifindex;
 	struct nr_dev *dev;

@@ -24,13 +24,14 @@ static int end_show(struct seq_file *s, void *unused)
 	static const char * const name[NR_KINDS] = { "write", "read", "send" };
 	struct nr_end *end = s->private;
 	struct nr_count count[NR_KINDS];
-	u64 lost, not_ready;
+	u64 lost, not_ready, events;
 	int i;
 
 	spin_lock_irq(&nr_engine.lock);
 	memcpy(count, end->count, sizeof(count));
 	lost = end->lost;
 	not_ready = end->not_ready;
+	events = end->events;
 	spin_unlock_irq(&nr_engine.lock);
 	for (i = 0; i < NR_KINDS; i++) {
 		seq_printf(s, "%s_messages %llu\n", name[i], count[i].messages);
@@ -41,6 +42,7 @@ static int end_show(struct seq_file *s, void *unused)
 	}
 	seq_printf(s, "lost %llu\n", lost);
 	seq_printf(s, "not_ready %llu\n", not_ready);
+	seq_printf(s, "events %llu\n", events);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(end);

@@ -69,4 +69,7 @@ int ulp_case_end(struct ulp_ctx *ctx);
 /* case_stale.c */
 int ulp_case_stale(struct ulp_ctx *ctx);
 
+/* case_wire.c */
+int ulp_case_behind(struct ulp_ctx *ctx);
+
 #endif /* RISO_TEST_ULP_CASE_H */

@@ -89,6 +89,7 @@ static const struct ulp_case cases[] = {
 	{ "surrender", ulp_case_surrender, "the same, while pieces are out" },
 	{ "end", ulp_case_end, "SENDs wait when their QP ends" },
 	{ "partial", ulp_case_partial, "a chain of which a part is refused" },
+	{ "behind", ulp_case_behind, "a SEND behind large messages of others" },
 	{ "stale", ulp_case_stale, "a completion outlives its QP in a poll" },
 };
 
