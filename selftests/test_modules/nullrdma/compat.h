@@ -10,11 +10,11 @@
 #include <linux/version.h>
 #include <rdma/ib_verbs.h>
 
-/* the last argument of ib_device_ops.create_cq, which nullrdma ignores */
+/* the structure that ib_device_ops.create_cq gets last, and that nullrdma ignores */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
-#define NR_CREATE_CQ_ARG struct ib_udata
+#define nr_cq_arg ib_udata
 #else
-#define NR_CREATE_CQ_ARG struct uverbs_attr_bundle
+#define nr_cq_arg uverbs_attr_bundle
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)

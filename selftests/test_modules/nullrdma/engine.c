@@ -27,19 +27,12 @@
 #include "request.h"
 #include "wire.h"
 
+/* times in a row that it looks for new posts, so that other interrupts have a turn */
+#define NR_MAX_ROUNDS	8
+/* ns until it goes on after that */
+#define NR_PAUSE_NS	1000
+
 struct nr_engine nr_engine;
-
-/* When the next thing happens on the wire of an end. */
-void nr_plan_end(struct nr_end *end)
-{
-	u64 next = nr_next_departure(end);
-
-	if (!list_empty(&end->pipe))
-		next = min(next, list_first_entry(&end->pipe, struct nr_wqe, link)->when);
-	if (!list_empty(&end->acks))
-		next = min(next, list_first_entry(&end->acks, struct nr_wqe, link)->when);
-	end->next = next;
-}
 
 /* Take over what was posted to an end. */
 void nr_read_bells(struct nr_end *end)
@@ -262,6 +255,8 @@ static void arm(u64 next)
 static enum hrtimer_restart run_engine(struct hrtimer *timer)
 {
 	unsigned long flags;
+	int rounds = 0;
+	bool again;
 	u64 next;
 
 	spin_lock_irqsave(&nr_engine.lock, flags);
@@ -274,9 +269,10 @@ static enum hrtimer_restart run_engine(struct hrtimer *timer)
 		call_handlers();
 		/* what the handlers have ended may have been the next */
 		next = do_due();
-	} while (rest());
+		again = rest();
+	} while (again && ++rounds < NR_MAX_ROUNDS);
 	WRITE_ONCE(nr_engine.running, false);
-	arm(next);
+	arm(again ? min(next, nr_engine.now + NR_PAUSE_NS) : next);
 	spin_unlock_irqrestore(&nr_engine.lock, flags);
 	return HRTIMER_NORESTART;
 }

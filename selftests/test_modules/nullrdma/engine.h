@@ -14,6 +14,5 @@ void nr_await_handler(const void *owner);
 void nr_read_bells(struct nr_end *end);
 void nr_raise(struct nr_qp *qp, enum ib_event_type event);
 void nr_flush_posted(struct nr_qp *qp);
-void nr_plan_end(struct nr_end *end);
 
 #endif /* NULLRDMA_ENGINE_H */

@@ -99,6 +99,8 @@ enum nr_gap {
 #define NR_LOCAL	BIT(4)
 /* a READ or an atomic: the peer answers with data */
 #define NR_FETCH	BIT(5)
+/* It was carried out. It is not again when the answer was lost. */
+#define NR_CARRIED_OUT	BIT(6)
 
 struct nr_end;
 struct nr_qp;

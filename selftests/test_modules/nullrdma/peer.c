@@ -278,16 +278,21 @@ static void arrive_request(struct nr_wqe *wqe, u64 t)
 		lose(wqe, t);
 		return;
 	}
-	status = carry_out(wqe, rqp, t);
+	if (unlikely(wqe->flags & NR_CARRIED_OUT))
+		status = IB_WC_SUCCESS;
+	else
+		status = carry_out(wqe, rqp, t);
 	if (status == IB_WC_RNR_RETRY_EXC_ERR) {
 		wait_for_receive(wqe, rqp, t);
 		return;
 	}
-	if (status == IB_WC_SUCCESS && (wqe->flags & NR_FETCH)) {
-		nr_queue_answer(wqe, t);
-		return;
-	}
-	if (status != IB_WC_SUCCESS) {
+	if (likely(status == IB_WC_SUCCESS)) {
+		wqe->flags |= NR_CARRIED_OUT;
+		if (wqe->flags & NR_FETCH) {
+			nr_queue_answer(wqe, t);
+			return;
+		}
+	} else {
 		nr_raise(rqp, status == IB_WC_REM_ACCESS_ERR ? IB_EVENT_QP_ACCESS_ERR :
 							       IB_EVENT_QP_REQ_ERR);
 		nr_fail_qp(rqp, t);

@@ -61,6 +61,22 @@ static void depart(struct nr_end *end, struct nr_wqe *wqe, u64 t)
 	list_add_tail(&wqe->link, &end->pipe);
 }
 
+/* When the wire has to be looked at: something arrives, or the order of turns changes. */
+void nr_plan_end(struct nr_end *end)
+{
+	u64 next = NR_NEVER;
+
+	if (!list_empty(&end->opening))
+		next = list_first_entry(&end->opening, struct nr_wqe, link)->when;
+	if (!list_empty(&end->pipe))
+		next = min(next, list_first_entry(&end->pipe, struct nr_wqe, link)->when);
+	else if (end->finish_at != NR_NEVER)
+		next = min(next, end->finish_at + end->delay_ns);
+	if (!list_empty(&end->acks))
+		next = min(next, list_first_entry(&end->acks, struct nr_wqe, link)->when);
+	end->next = next;
+}
+
 /* --- sched=fifo --- */
 
 /* The first message that waits in its flow goes in front of all others. */
@@ -225,6 +241,8 @@ static void close_flow(struct nr_end *end, struct nr_flow *flow, u64 t)
 	flow->cur = NULL;
 	WRITE_ONCE(flow->busy, false);
 	plan_finish(end);
+	/* It may be the wire of the peer, which nobody else looks at then. */
+	nr_plan_end(end);
 }
 
 static void finish_first(struct nr_end *end)
@@ -277,18 +295,6 @@ void nr_advance_wire(struct nr_end *end, u64 now)
 		advance_turns(end, now);
 	else
 		advance_fifo(end, now);
-}
-
-/* When the wire has to be looked at although nothing arrives before. */
-u64 nr_next_departure(const struct nr_end *end)
-{
-	u64 next = NR_NEVER;
-
-	if (!list_empty(&end->opening))
-		next = list_first_entry(&end->opening, struct nr_wqe, link)->when;
-	if (list_empty(&end->pipe) && end->finish_at != NR_NEVER)
-		next = min(next, end->finish_at + end->delay_ns);
-	return next;
 }
 
 /* The adapter knows of a request at wqe->when. */

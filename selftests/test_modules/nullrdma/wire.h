@@ -14,6 +14,6 @@ void nr_queue_answer(struct nr_wqe *wqe, u64 t);
 void nr_resume(struct nr_qp *qp, u64 t);
 void nr_take_back(struct nr_qp *qp, u32 from, u64 t);
 void nr_advance_wire(struct nr_end *end, u64 now);
-u64 nr_next_departure(const struct nr_end *end);
+void nr_plan_end(struct nr_end *end);
 
 #endif /* NULLRDMA_WIRE_H */
