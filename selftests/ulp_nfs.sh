@@ -53,8 +53,8 @@ copy()
 {
 	local chunks reaped i sum
 
-	chunks=$(ulp_counter rxe1 chunk_posted)
-	reaped=$(ulp_counter rxe1 cqe_reaped)
+	chunks=$(ulp_counter "${ULP_KIND}1" chunk_posted)
+	reaped=$(ulp_counter "${ULP_KIND}1" cqe_reaped)
 	dd if=/dev/urandom of=/dev/shm/riso-data bs=1M count=$MB status=none
 	sum=$(sha256sum </dev/shm/riso-data)
 	for ((i = 0; i < $1; i++)); do
@@ -64,8 +64,8 @@ copy()
 		[ "$(timeout 300 cat $MNT/file$i | sha256sum)" = "$sum" ] || return
 		[ "$(sha256sum <$EXPORT/file$i)" = "$sum" ] || return
 	done
-	chunks=$(($(ulp_counter rxe1 chunk_posted) - chunks))
-	reaped=$(($(ulp_counter rxe1 cqe_reaped) - reaped))
+	chunks=$(($(ulp_counter "${ULP_KIND}1" chunk_posted) - chunks))
+	reaped=$(($(ulp_counter "${ULP_KIND}1" cqe_reaped) - reaped))
 	ktap_print_msg "$chunks chunks, $reaped completions reaped"
 	[ $chunks -gt 100 ] && [ $reaped -ge "${2:-0}" ]
 }
@@ -93,7 +93,7 @@ require rdma-isolate rpcbind sha256sum
 ulp_setup
 trap teardown_nfs EXIT
 need_module nfsd nfsv4 rpcrdma
-load_test_module riso_test_layer dev=rxe1 late=1
+load_test_module riso_test_layer "dev=${ULP_KIND}1" late=1
 ktap_print_header
 ktap_set_plan 8
 ktap_test_result "both devices enabled" ulp_isolate
