@@ -119,6 +119,7 @@ static void delay_event(struct nr_cq *cq, u64 t)
 			cq->event_at = max(cq->event_at, last->event_at);
 		}
 		list_move_tail(&cq->link, &nr_engine.delayed);
+		nr_engine.timed_at = min(nr_engine.timed_at, cq->event_at);
 	}
 	if (++cq->count >= READ_ONCE(nr_moder_count))
 		nr_fire_cq(cq);

@@ -215,7 +215,7 @@ static void update_end(struct nr_end *end)
 	nr_read_bells(end);
 	nr_set_wire(end, mbps, delay_ns, nr_engine.now);
 	WRITE_ONCE(end->up, up);
-	nr_plan_end(end);
+	nr_settle_wires(nr_engine.now);
 	spin_unlock_irqrestore(&nr_engine.lock, flags);
 	nr_kick();
 	/* A port that changes its speed goes down for it. */

@@ -58,9 +58,6 @@ void nr_read_bells(struct nr_end *end)
 			nr_queue_request(wqe, nr_engine.now);
 		}
 	}
-	/* What an idle wire carries leaves at once. */
-	nr_advance_wire(end, 0);
-	nr_plan_end(end);
 }
 
 static void read_all_bells(void)
@@ -69,111 +66,96 @@ static void read_all_bells(void)
 
 	for (i = 0; i < nr_num_ends; i++)
 		nr_read_bells(nr_ends[i]);
-}
-
-static void settle(struct nr_end *end, u64 t)
-{
-	nr_advance_wire(end, t);
-	nr_plan_end(end);
+	/* what an idle wire carries leaves at once */
+	nr_settle_wires(0);
 }
 
 static struct nr_wqe *pop_due(struct list_head *list, u64 t)
 {
-	struct nr_wqe *wqe = list_first_entry_or_null(list, struct nr_wqe, link);
+	struct nr_wqe *wqe = nr_get_first(list);
 
 	if (!wqe || wqe->when > t)
 		return NULL;
-	list_del_init(&wqe->link);
+	nr_remove(wqe);
 	return wqe;
 }
 
-/* The next event of an end. */
-static void do_event(struct nr_end *end)
+/*
+ * The events of an end until @limit, when something else may happen. There may be none any
+ * more. Acknowledgments do not wait for arrivals that are due as well: the requester ends
+ * its messages in their order anyway.
+ */
+static void do_events(struct nr_end *end, u64 limit)
 {
-	u64 t = end->next;
-	struct nr_end *own, *peer;
 	struct nr_wqe *wqe;
 
-	wqe = pop_due(&end->acks, t);
-	if (wqe) {
-		own = wqe->qp->end;
-		peer = end;
-		nr_end_request(wqe, wqe->status, t);
-	} else {
-		wqe = pop_due(&end->pipe, t);
-		if (!wqe) {
-			settle(end, t);
-			return;
-		}
-		own = wqe->qp->end;
-		peer = wqe->qp->peer;
+	while ((wqe = pop_due(&end->acks, limit)))
+		nr_end_request(wqe, wqe->status, wqe->when);
+	while ((wqe = pop_due(&end->pipe, limit))) {
+		u64 t = wqe->when;
+
 		nr_arrive(wqe, t);
+		nr_advance_wire(end, t);
 	}
-	settle(own, t);
-	if (peer && peer != own)
-		settle(peer, t);
+	nr_advance_wire(end, nr_engine.next[end->index]);
+	nr_plan_end(end);
+	nr_settle_wires(limit);
 }
 
-/* What is due first: an end's event, a CQ's, or the end of a gap. */
-static u64 find_next(struct nr_end **first)
+/*
+ * What is due first: the events of @first, or if that is NULL what is timed. The second
+ * thing is due at @second.
+ */
+static u64 find_next(struct nr_end **first, u64 *second)
 {
-	u64 next = NR_NEVER;
+	u64 next = nr_engine.timed_at;
 	int i;
 
 	*first = NULL;
+	*second = NR_NEVER;
 	for (i = 0; i < nr_num_ends; i++) {
-		if (nr_ends[i]->next < next) {
-			next = nr_ends[i]->next;
+		u64 t = nr_engine.next[i];
+
+		if (t < next) {
+			*second = next;
+			next = t;
 			*first = nr_ends[i];
-		}
-	}
-	if (!list_empty(&nr_engine.delayed)) {
-		struct nr_cq *cq = list_first_entry(&nr_engine.delayed, struct nr_cq, link);
-
-		if (cq->event_at < next) {
-			next = cq->event_at;
-			*first = NULL;
-		}
-	}
-	if (!list_empty(&nr_engine.gaps)) {
-		struct nr_qp *qp = list_first_entry(&nr_engine.gaps, struct nr_qp, gap_link);
-
-		if (qp->gap_until < next) {
-			next = qp->gap_until;
-			*first = NULL;
+		} else if (t < *second) {
+			*second = t;
 		}
 	}
 	return next;
 }
 
+/* A CQ's event, or the end of a gap. There may be none at that time any more. */
 static void do_timed(u64 t)
 {
 	struct nr_cq *cq = list_first_entry_or_null(&nr_engine.delayed, struct nr_cq, link);
-	struct nr_qp *qp;
+	struct nr_qp *qp = list_first_entry_or_null(&nr_engine.gaps, struct nr_qp, gap_link);
 
-	if (cq && cq->event_at <= t) {
+	if (cq && cq->event_at <= t)
 		nr_fire_cq(cq);
-		return;
-	}
-	qp = list_first_entry(&nr_engine.gaps, struct nr_qp, gap_link);
-	nr_end_gap(qp, t);
-	settle(qp->end, t);
-	if (qp->peer && qp->peer != qp->end)
-		settle(qp->peer, t);
+	else if (qp && qp->gap_until <= t)
+		nr_end_gap(qp, t);
+	nr_settle_wires(t);
+
+	cq = list_first_entry_or_null(&nr_engine.delayed, struct nr_cq, link);
+	qp = list_first_entry_or_null(&nr_engine.gaps, struct nr_qp, gap_link);
+	nr_engine.timed_at = min(cq ? cq->event_at : NR_NEVER, qp ? qp->gap_until : NR_NEVER);
 }
 
 /* All that is due, and when the next thing is. */
 static u64 do_due(void)
 {
 	struct nr_end *end;
-	u64 next;
+	u64 next, second;
 
 	for (;;) {
-		next = find_next(&end);
+		next = find_next(&end, &second);
 		if (next > nr_engine.now)
 			return next;
 		if (end)
-			do_event(end);
+			do_events(end, min(second, nr_engine.now));
 		else
 			do_timed(next);
 	}
@@ -281,13 +263,14 @@ static enum hrtimer_restart run_engine(struct hrtimer *timer)
 static void set_timer(void)
 {
 	struct nr_end *end;
+	u64 second;
 
 	spin_lock(&nr_engine.lock);
 	do {
 		nr_engine.now = ktime_get_ns();
 		read_all_bells();
 	} while (rest());
-	arm(find_next(&end));
+	arm(find_next(&end, &second));
 	spin_unlock(&nr_engine.lock);
 }
 
@@ -345,6 +328,7 @@ void nr_init_engine(void)
 	INIT_CSD(&nr_engine.call, answer_call, NULL);
 	nr_engine.cpu = nr_cpu;
 	nr_engine.armed = NR_NEVER;
+	nr_engine.timed_at = NR_NEVER;
 	INIT_LIST_HEAD(&nr_engine.fired);
 	INIT_LIST_HEAD(&nr_engine.delayed);
 	INIT_LIST_HEAD(&nr_engine.events);

@@ -12,43 +12,6 @@
 
 #include "mem.h"
 #include "mr.h"
-#include "params.h"
-
-/* May the ULP use these pieces? */
-bool nr_may_use(struct nr_qp *qp, const struct ib_sge *sge, u32 num, int access)
-{
-	for (; num; num--, sge++) {
-		if (likely(sge->lkey == NR_ALL_LKEY) || !sge->length)
-			continue;
-		if (!nr_find_mr(qp->end, qp->ibqp.pd, sge->lkey, sge->addr,
-				sge->length, access))
-			return false;
-	}
-	return true;
-}
-
-struct nr_mem nr_mem_of_sges(struct nr_qp *qp, const struct ib_sge *sge, u32 num)
-{
-	return (struct nr_mem) { .qp = qp, .sge = sge, .num = num };
-}
-
-/* What a request sends, or what the answer to it fills. */
-struct nr_mem nr_mem_of_request(struct nr_wqe *wqe)
-{
-	struct nr_mem mem = nr_mem_of_sges(wqe->qp, wqe->sge, wqe->num_sge);
-
-	if (wqe->flags & NR_INLINE) {
-		mem.num = 0;
-		mem.addr = (uintptr_t)wqe->data;
-		mem.left = wqe->length;
-	}
-	return mem;
-}
-
-struct nr_mem nr_mem_of_region(struct nr_qp *qp, struct nr_mr *mr, u64 addr, u32 length)
-{
-	return (struct nr_mem) { .qp = qp, .mr = mr, .addr = addr, .left = length };
-}
 
 /* Where the address is in the kernel, and how many bytes from there on are in one piece. */
 static void *find_run(struct nr_mr *mr, u64 addr, u64 *run)
@@ -111,12 +74,10 @@ static void advance(struct nr_mem *mem, u32 length)
 	mem->left -= length;
 }
 
-/* Copy a message. Large ones are left out if the module was told so. */
+/* Copy a message. */
 void nr_move(struct nr_mem *to, struct nr_mem *from, u32 length)
 {
 	lockdep_assert_held(&nr_engine.lock);
-	if (length > NR_SMALL && !READ_ONCE(nr_copy))
-		return;
 	while (length) {
 		u32 a, b;
 		void *dst = next_run(to, &a);

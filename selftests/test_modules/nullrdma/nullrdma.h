@@ -55,8 +55,6 @@
 #define NR_MAX_MSG	BIT(30)
 /* GIDs of a port: those of a netdev with a handful of addresses, twice each */
 #define NR_GIDS		128
-/* bytes up to which a message is moved even with copy=0: control messages and headers */
-#define NR_SMALL	4096
 /* the key of all memory: no region has index 0 */
 #define NR_ALL_LKEY	0x5e
 /* never, in ns */
@@ -386,12 +384,14 @@ struct nr_ah {
  * @NR_KIND_WRITE: WRITEs, with immediate data or not
  * @NR_KIND_READ: READs
  * @NR_KIND_SEND: SENDs
+ * @NR_KIND_OTHER: atomics, and what does not go over the wire
  * @NR_KINDS: how many kinds there are
  */
 enum nr_kind {
 	NR_KIND_WRITE,
 	NR_KIND_READ,
 	NR_KIND_SEND,
+	NR_KIND_OTHER,
 	NR_KINDS,
 };
 
@@ -440,7 +440,6 @@ struct nr_dev {
  * @turn_at: time when the present turn has begun, ns
  * @finish_at: time when the first of the messages has left, ns; NR_NEVER if none is sent
  * @finish_turns: whole turns of any flow from @turn_at until the last one of that message
- * @next: time of the next event, ns
  * @qps: queue pairs by number
  * @mrs: memory regions by index
  * @next_qp: number that is tried first for a new queue pair
@@ -476,7 +475,6 @@ struct nr_end {
 	u64 turn_at;
 	u64 finish_at;
 	u64 finish_turns;
-	u64 next;
 	struct nr_qp **qps;
 	struct nr_mr **mrs;
 	u32 next_qp;
@@ -503,6 +501,9 @@ struct nr_end {
  * @called: @call is on its way
  * @cpu: CPU that it runs on
  * @running: it runs, and looks again at what was posted before it ends
+ * @dirty: ends whose wires have changed since they were looked at, a bit for each
+ * @next: for each end, time of its next event, ns; it may be too early
+ * @timed_at: time of the first of @delayed and @gaps, ns; it may be too early
  * @armed: time that @timer was set to, ns
  * @now: time that it has read last, ns
  * @fired: CQs whose handlers are to be called
@@ -518,6 +519,9 @@ struct nr_engine {
 	atomic_t called;
 	int cpu;
 	bool running;
+	u32 dirty;
+	u64 next[NR_MAX_ENDS];
+	u64 timed_at;
 	u64 armed;
 	u64 now;
 	struct list_head fired;
@@ -559,6 +563,38 @@ static inline struct nr_mr *to_nr_mr(struct ib_mr *ibmr)
 static inline struct nr_ah *to_nr_ah(struct ib_ah *ibah)
 {
 	return container_of(ibah, struct nr_ah, ibah);
+}
+
+/*
+ * Messages change lists four times each. The kernel's functions look at every neighbour
+ * with CONFIG_DEBUG_LIST, which would be a third of what the engine does.
+ */
+static inline void nr_append(struct nr_wqe *wqe, struct list_head *list)
+{
+	struct list_head *last = list->prev;
+
+	wqe->link.prev = last;
+	wqe->link.next = list;
+	list->prev = &wqe->link;
+	last->next = &wqe->link;
+}
+
+static inline void nr_remove(struct nr_wqe *wqe)
+{
+	__list_del(wqe->link.prev, wqe->link.next);
+	INIT_LIST_HEAD(&wqe->link);
+}
+
+static inline struct nr_wqe *nr_get_first(struct list_head *list)
+{
+	return list_first_entry_or_null(list, struct nr_wqe, link);
+}
+
+/* Something happens at an end at @t, and maybe before. */
+static inline void nr_expect(struct nr_end *end, u64 t)
+{
+	if (t < nr_engine.next[end->index])
+		nr_engine.next[end->index] = t;
 }
 
 static inline struct nr_wqe *nr_get_wqe(struct nr_qp *qp, u32 idx)

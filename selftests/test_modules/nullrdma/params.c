@@ -56,7 +56,12 @@ MODULE_PARM_DESC(timeout_ms,
 bool nr_copy = true;
 module_param_named(copy, nr_copy, bool, 0644);
 MODULE_PARM_DESC(copy,
-		 "move payloads of more than 4 KB: an adapter does so without the CPU, so measure with 0 where nobody looks at the data (default 1)");
+		 "move payloads larger than small: an adapter does so without the CPU, so measure with 0 where nobody looks at the data (default 1)");
+
+u32 nr_small = 4096;
+module_param_named(small, nr_small, uint, 0644);
+MODULE_PARM_DESC(small,
+		 "bytes up to which a payload is moved even with copy=0: NVMe looks at 4096 when it connects, and at less later (default 4096)");
 
 static char *sched = "fifo";
 module_param(sched, charp, 0444);

@@ -81,7 +81,8 @@ static void acknowledge(struct nr_wqe *wqe, enum ib_wc_status status, u64 t)
 	wqe->status = status;
 	wqe->when = max(t + peer->delay_ns, peer->last_ack);
 	peer->last_ack = wqe->when;
-	list_add_tail(&wqe->link, &peer->acks);
+	nr_append(wqe, &peer->acks);
+	nr_expect(peer, wqe->when);
 }
 
 /* --- receives --- */
@@ -153,9 +154,11 @@ static enum ib_wc_status take_send(struct nr_wqe *wqe, struct nr_qp *rqp, u64 t)
 		wc.wc_flags = IB_WC_WITH_IMM;
 		wc.ex.imm_data = wqe->ex.imm_data;
 	}
-	to = nr_mem_of_sges(rqp, rwqe->sge, rwqe->num_sge);
-	from = nr_mem_of_request(wqe);
-	nr_move(&to, &from, wqe->length);
+	if (nr_is_moved(wqe->length)) {
+		to = nr_mem_of_sges(rqp, rwqe->sge, rwqe->num_sge);
+		from = nr_mem_of_request(wqe);
+		nr_move(&to, &from, wqe->length);
+	}
 	complete_receive(rqp, &wc, wqe->flags & NR_SOLICITED, t);
 	return IB_WC_SUCCESS;
 }
@@ -169,7 +172,25 @@ static struct nr_mr *find_target(const struct nr_wqe *wqe, struct nr_qp *rqp, in
 			  access);
 }
 
-static enum ib_wc_status take_write(struct nr_wqe *wqe, struct nr_qp *rqp, u64 t)
+static enum ib_wc_status put_write(struct nr_wqe *wqe, struct nr_qp *rqp)
+{
+	struct nr_mem to, from;
+	struct nr_mr *mr;
+
+	if (!wqe->length)
+		return IB_WC_SUCCESS;
+	mr = find_target(wqe, rqp, IB_ACCESS_REMOTE_WRITE);
+	if (!mr)
+		return IB_WC_REM_ACCESS_ERR;
+	if (nr_is_moved(wqe->length)) {
+		to = nr_mem_of_region(rqp, mr, wqe->raddr, wqe->length);
+		from = nr_mem_of_request(wqe);
+		nr_move(&to, &from, wqe->length);
+	}
+	return IB_WC_SUCCESS;
+}
+
+static enum ib_wc_status take_write_imm(struct nr_wqe *wqe, struct nr_qp *rqp, u64 t)
 {
 	struct ib_wc wc = {
 		.opcode = IB_WC_RECV_RDMA_WITH_IMM,
@@ -177,23 +198,14 @@ static enum ib_wc_status take_write(struct nr_wqe *wqe, struct nr_qp *rqp, u64 t
 		.wc_flags = IB_WC_WITH_IMM,
 		.ex.imm_data = wqe->ex.imm_data,
 	};
-	bool imm = wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
+	enum ib_wc_status status;
 
-	if (imm && !has_receive(rqp))
+	if (!has_receive(rqp))
 		return IB_WC_RNR_RETRY_EXC_ERR;
-	if (wqe->length) {
-		struct nr_mr *mr = find_target(wqe, rqp, IB_ACCESS_REMOTE_WRITE);
-		struct nr_mem to, from;
-
-		if (!mr)
-			return IB_WC_REM_ACCESS_ERR;
-		to = nr_mem_of_region(rqp, mr, wqe->raddr, wqe->length);
-		from = nr_mem_of_request(wqe);
-		nr_move(&to, &from, wqe->length);
-	}
-	if (imm)
+	status = put_write(wqe, rqp);
+	if (status == IB_WC_SUCCESS)
 		complete_receive(rqp, &wc, wqe->flags & NR_SOLICITED, t);
-	return IB_WC_SUCCESS;
+	return status;
 }
 
 /*
@@ -210,9 +222,11 @@ static enum ib_wc_status take_read(struct nr_wqe *wqe, struct nr_qp *rqp)
 	mr = find_target(wqe, rqp, IB_ACCESS_REMOTE_READ);
 	if (!mr)
 		return IB_WC_REM_ACCESS_ERR;
-	from = nr_mem_of_region(rqp, mr, wqe->raddr, wqe->length);
-	to = nr_mem_of_request(wqe);
-	nr_move(&to, &from, wqe->length);
+	if (nr_is_moved(wqe->length)) {
+		from = nr_mem_of_region(rqp, mr, wqe->raddr, wqe->length);
+		to = nr_mem_of_request(wqe);
+		nr_move(&to, &from, wqe->length);
+	}
 	return IB_WC_SUCCESS;
 }
 
@@ -241,8 +255,9 @@ static enum ib_wc_status carry_out(struct nr_wqe *wqe, struct nr_qp *rqp, u64 t)
 {
 	switch (wqe->opcode) {
 	case IB_WR_RDMA_WRITE:
+		return put_write(wqe, rqp);
 	case IB_WR_RDMA_WRITE_WITH_IMM:
-		return take_write(wqe, rqp, t);
+		return take_write_imm(wqe, rqp, t);
 	case IB_WR_RDMA_READ:
 		return take_read(wqe, rqp);
 	case IB_WR_ATOMIC_CMP_AND_SWP:

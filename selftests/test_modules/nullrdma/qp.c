@@ -158,7 +158,7 @@ static void empty_qp(struct nr_qp *qp)
 	nr_forget_gap(qp);
 	nr_take_back(qp, qp->sq.done, t);
 	for (idx = qp->sq.done; idx != qp->seen; idx++) {
-		list_del_init(&nr_get_wqe(qp, idx)->link);
+		nr_remove(nr_get_wqe(qp, idx));
 		nr_get_wqe(qp, idx)->state = NR_DONE;
 	}
 	qp->waiting = 0;
@@ -173,9 +173,7 @@ static void empty_qp(struct nr_qp *qp)
 		nr_purge_cq(to_nr_cq(qp->ibqp.recv_cq), qp);
 	WRITE_ONCE(qp->sq.tail, qp->sq.head);
 	WRITE_ONCE(qp->rq.tail, qp->rq.head);
-	nr_plan_end(qp->end);
-	if (qp->peer)
-		nr_plan_end(qp->peer);
+	nr_settle_wires(t);
 	/* One of the requests may have failed just now. */
 	set_state(qp, IB_QPS_RESET);
 }
@@ -246,9 +244,7 @@ int nr_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	copy_attr(qp, attr, mask);
 	if (state == IB_QPS_ERR && qp->state != IB_QPS_ERR) {
 		nr_fail_qp(qp, catch_up(qp));
-		nr_plan_end(qp->end);
-		if (qp->peer)
-			nr_plan_end(qp->peer);
+		nr_settle_wires(nr_engine.now);
 	} else if (state == IB_QPS_RESET) {
 		empty_qp(qp);
 	} else if (state != qp->state) {

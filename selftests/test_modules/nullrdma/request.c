@@ -17,34 +17,22 @@
 #include "request.h"
 #include "wire.h"
 
-static const u8 wc_opcode[] = {
-	[IB_WR_RDMA_WRITE]		= IB_WC_RDMA_WRITE,
-	[IB_WR_RDMA_WRITE_WITH_IMM]	= IB_WC_RDMA_WRITE,
-	[IB_WR_SEND]			= IB_WC_SEND,
-	[IB_WR_SEND_WITH_IMM]		= IB_WC_SEND,
-	[IB_WR_SEND_WITH_INV]		= IB_WC_SEND,
-	[IB_WR_RDMA_READ]		= IB_WC_RDMA_READ,
-	[IB_WR_ATOMIC_CMP_AND_SWP]	= IB_WC_COMP_SWAP,
-	[IB_WR_ATOMIC_FETCH_AND_ADD]	= IB_WC_FETCH_ADD,
-	[IB_WR_REG_MR]			= IB_WC_REG_MR,
-	[IB_WR_LOCAL_INV]		= IB_WC_LOCAL_INV,
+/* what a request completes as, and what it is counted as */
+static const struct {
+	u8 opcode;
+	u8 kind;
+} kinds[] = {
+	[IB_WR_RDMA_WRITE]		= { IB_WC_RDMA_WRITE, NR_KIND_WRITE },
+	[IB_WR_RDMA_WRITE_WITH_IMM]	= { IB_WC_RDMA_WRITE, NR_KIND_WRITE },
+	[IB_WR_SEND]			= { IB_WC_SEND, NR_KIND_SEND },
+	[IB_WR_SEND_WITH_IMM]		= { IB_WC_SEND, NR_KIND_SEND },
+	[IB_WR_SEND_WITH_INV]		= { IB_WC_SEND, NR_KIND_SEND },
+	[IB_WR_RDMA_READ]		= { IB_WC_RDMA_READ, NR_KIND_READ },
+	[IB_WR_ATOMIC_CMP_AND_SWP]	= { IB_WC_COMP_SWAP, NR_KIND_OTHER },
+	[IB_WR_ATOMIC_FETCH_AND_ADD]	= { IB_WC_FETCH_ADD, NR_KIND_OTHER },
+	[IB_WR_REG_MR]			= { IB_WC_REG_MR, NR_KIND_OTHER },
+	[IB_WR_LOCAL_INV]		= { IB_WC_LOCAL_INV, NR_KIND_OTHER },
 };
-
-bool nr_may_start(const struct nr_wqe *wqe)
-{
-	const struct nr_qp *qp = wqe->qp;
-
-	if (unlikely(qp->gap != NR_GAP_NONE))
-		return false;
-	if (likely(!(wqe->flags & (NR_FENCED | NR_FETCH | NR_LOCAL))))
-		return true;
-	if ((wqe->flags & NR_FENCED) && qp->reads)
-		return false;
-	if ((wqe->flags & NR_FETCH) && qp->reads >= qp->attr.max_rd_atomic)
-		return false;
-	/* What is in front of it may still use the memory. */
-	return wqe->opcode != IB_WR_LOCAL_INV || qp->sq.done == wqe->idx;
-}
 
 static enum ib_wc_status do_local(struct nr_wqe *wqe)
 {
@@ -53,48 +41,16 @@ static enum ib_wc_status do_local(struct nr_wqe *wqe)
 	return nr_invalidate(wqe->qp->end, wqe->qp->ibqp.pd, wqe->ex.invalidate_rkey);
 }
 
-/* False if nothing of it goes over the wire: it has ended. */
-bool nr_start(struct nr_wqe *wqe, u64 t)
+/* It goes nowhere: it is local, or the ULP may not use the memory. */
+void nr_end_here(struct nr_wqe *wqe, u64 t)
 {
-	struct nr_qp *qp = wqe->qp;
-	bool fetch = wqe->flags & NR_FETCH;
-
-	lockdep_assert_held(&nr_engine.lock);
-	if (unlikely(wqe->flags & NR_LOCAL)) {
-		nr_end_request(wqe, do_local(wqe), t);
-		return false;
-	}
-	if (!(wqe->flags & NR_INLINE) &&
-	    unlikely(!nr_may_use(qp, wqe->sge, wqe->num_sge,
-				 fetch ? IB_ACCESS_LOCAL_WRITE : 0))) {
-		nr_end_request(wqe, IB_WC_LOC_PROT_ERR, t);
-		return false;
-	}
-	wqe->state = NR_SENT;
-	qp->reads += fetch;
-	return true;
+	nr_end_request(wqe, wqe->flags & NR_LOCAL ? do_local(wqe) : IB_WC_LOC_PROT_ERR, t);
 }
 
 static void count_success(const struct nr_wqe *wqe, u64 t)
 {
-	struct nr_count *count;
+	struct nr_count *count = &wqe->qp->end->count[kinds[wqe->opcode].kind];
 
-	switch (wqe->opcode) {
-	case IB_WR_RDMA_WRITE:
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-		count = &wqe->qp->end->count[NR_KIND_WRITE];
-		break;
-	case IB_WR_RDMA_READ:
-		count = &wqe->qp->end->count[NR_KIND_READ];
-		break;
-	case IB_WR_SEND:
-	case IB_WR_SEND_WITH_IMM:
-	case IB_WR_SEND_WITH_INV:
-		count = &wqe->qp->end->count[NR_KIND_SEND];
-		break;
-	default:
-		return;
-	}
 	count->messages++;
 	count->bytes += wqe->length;
 	count->last_bytes = wqe->length;
@@ -102,6 +58,7 @@ static void count_success(const struct nr_wqe *wqe, u64 t)
 	count->late_ns = nr_engine.now - min(nr_engine.now, t);
 }
 
+/* As adapters do, it leaves alone what a completion of a send queue does not have. */
 static void add_send_cqe(const struct nr_wqe *wqe, enum ib_wc_status status, u64 t)
 {
 	struct nr_qp *qp = wqe->qp;
@@ -110,13 +67,13 @@ static void add_send_cqe(const struct nr_wqe *wqe, enum ib_wc_status status, u64
 
 	if (unlikely(!cqe))
 		return;
-	cqe->wc = (struct ib_wc) {
-		.wr_id = wqe->wr_id,
-		.status = status,
-		.opcode = wc_opcode[wqe->opcode],
-		.byte_len = wqe->length,
-		.qp = &qp->ibqp,
-	};
+	cqe->wc.wr_id = wqe->wr_id;
+	cqe->wc.status = status;
+	cqe->wc.opcode = kinds[wqe->opcode].opcode;
+	cqe->wc.vendor_err = 0;
+	cqe->wc.byte_len = wqe->length;
+	cqe->wc.qp = &qp->ibqp;
+	cqe->wc.wc_flags = 0;
 	cqe->tail = &qp->sq.tail;
 	cqe->value = wqe->idx + 1;
 	nr_add_cqe(cq, cqe, false, t);
@@ -141,7 +98,7 @@ void nr_complete(struct nr_qp *qp, u64 t)
 		if (wqe->flags & NR_SIGNALED)
 			add_send_cqe(wqe, IB_WC_SUCCESS, t);
 	}
-	if (qp->waiting)
+	if (unlikely(!list_empty(&qp->requests.queue)))
 		nr_resume(qp, t);
 }
 
@@ -174,7 +131,7 @@ void nr_flush_send(struct nr_qp *qp, u64 t)
 	while (qp->sq.done != qp->seen) {
 		struct nr_wqe *wqe = nr_get_wqe(qp, qp->sq.done++);
 
-		list_del_init(&wqe->link);
+		nr_remove(wqe);
 		wqe->state = NR_DONE;
 		add_send_cqe(wqe, IB_WC_WR_FLUSH_ERR, t);
 	}
@@ -247,6 +204,7 @@ void nr_begin_gap(struct nr_wqe *wqe, enum nr_gap gap, u64 until, u64 t)
 			break;
 	/* behind @other, which is the head of the list if all are later */
 	list_add(&qp->gap_link, &other->gap_link);
+	nr_engine.timed_at = min(nr_engine.timed_at, until);
 }
 
 /* The time of a gap is over. */
@@ -261,7 +219,7 @@ void nr_end_gap(struct nr_qp *qp, u64 t)
 		nr_resume(qp, t);
 		return;
 	}
-	list_del_init(&wqe->link);
+	nr_remove(wqe);
 	qp->waiting--;
 	nr_end_request(wqe, IB_WC_RETRY_EXC_ERR, t);
 }

@@ -21,7 +21,7 @@ static struct dentry *dir;
 
 static int end_show(struct seq_file *s, void *unused)
 {
-	static const char * const name[NR_KINDS] = { "write", "read", "send" };
+	static const char * const name[NR_KINDS] = { "write", "read", "send", "other" };
 	struct nr_end *end = s->private;
 	struct nr_count count[NR_KINDS];
 	u64 lost, not_ready, events;

@@ -58,23 +58,29 @@ static void depart(struct nr_end *end, struct nr_wqe *wqe, u64 t)
 	end->free_at = t;
 	wqe->when = max(t + end->delay_ns, end->last_arrival);
 	end->last_arrival = wqe->when;
-	list_add_tail(&wqe->link, &end->pipe);
+	nr_append(wqe, &end->pipe);
 }
 
-/* When the wire has to be looked at: something arrives, or the order of turns changes. */
+/* The engine has to look at the wire before it goes on to the next event. */
+static void mark_dirty(const struct nr_end *end)
+{
+	nr_engine.dirty |= BIT(end->index);
+}
+
+/* When the wire is looked at next: something arrives, or the order of turns changes. */
 void nr_plan_end(struct nr_end *end)
 {
 	u64 next = NR_NEVER;
 
-	if (!list_empty(&end->opening))
-		next = list_first_entry(&end->opening, struct nr_wqe, link)->when;
 	if (!list_empty(&end->pipe))
-		next = min(next, list_first_entry(&end->pipe, struct nr_wqe, link)->when);
+		next = nr_get_first(&end->pipe)->when;
 	else if (end->finish_at != NR_NEVER)
-		next = min(next, end->finish_at + end->delay_ns);
+		next = end->finish_at + end->delay_ns;
 	if (!list_empty(&end->acks))
-		next = min(next, list_first_entry(&end->acks, struct nr_wqe, link)->when);
-	end->next = next;
+		next = min(next, nr_get_first(&end->acks)->when);
+	if (!list_empty(&end->opening))
+		next = min(next, nr_get_first(&end->opening)->when);
+	nr_engine.next[end->index] = next;
 }
 
 /* --- sched=fifo --- */
@@ -86,12 +92,13 @@ static void offer_next(struct nr_end *end, struct nr_flow *flow, u64 t)
 
 	if (flow->offered || list_empty(&flow->queue))
 		return;
-	wqe = list_first_entry(&flow->queue, struct nr_wqe, link);
+	wqe = nr_get_first(&flow->queue);
 	if (!nr_may_start(wqe))
 		return;
 	wqe->when = max(wqe->when, t);
 	list_move(&wqe->link, &end->fifo);
 	flow->offered = wqe;
+	mark_dirty(end);
 }
 
 /* False if the wire carries nothing of it: it waits in its flow, or has ended. */
@@ -102,7 +109,7 @@ static bool take_request(struct nr_end *end, struct nr_wqe *wqe, u64 t)
 	bool sent;
 
 	if (wqe != flow->offered && !list_empty(&flow->queue)) {
-		list_add_tail(&wqe->link, &flow->queue);
+		nr_append(wqe, &flow->queue);
 		return false;
 	}
 	flow->offered = NULL;
@@ -118,13 +125,14 @@ static bool take_request(struct nr_end *end, struct nr_wqe *wqe, u64 t)
 
 static void advance_fifo(struct nr_end *end, u64 now)
 {
-	while (!list_empty(&end->fifo)) {
-		struct nr_wqe *wqe = list_first_entry(&end->fifo, struct nr_wqe, link);
+	struct nr_wqe *wqe;
+
+	while ((wqe = nr_get_first(&end->fifo))) {
 		u64 start = max(end->free_at, wqe->when);
 
 		if (start > now && !list_empty(&end->pipe))
 			return;
-		list_del_init(&wqe->link);
+		nr_remove(wqe);
 		if (wqe->state == NR_READY && !take_request(end, wqe, start))
 			continue;
 		depart(end, wqe, start + get_duration(end, get_wire_bytes(wqe)));
@@ -193,19 +201,19 @@ static void sync_turns(struct nr_end *end, u64 t)
 /* The next message of a flow. False if it has none that may be sent. */
 static bool pick_next(struct nr_flow *flow, u64 t)
 {
-	flow->picking = true;
-	while (!list_empty(&flow->queue)) {
-		struct nr_wqe *wqe = list_first_entry(&flow->queue, struct nr_wqe, link);
+	struct nr_wqe *wqe;
 
+	flow->picking = true;
+	while ((wqe = nr_get_first(&flow->queue))) {
 		if (wqe->state == NR_READY) {
 			if (!nr_may_start(wqe))
 				break;
-			list_del_init(&wqe->link);
+			nr_remove(wqe);
 			wqe->qp->waiting--;
 			if (!nr_start(wqe, t))
 				continue;
 		} else {
-			list_del_init(&wqe->link);
+			nr_remove(wqe);
 		}
 		wqe->left = get_wire_bytes(wqe);
 		flow->cur = wqe;
@@ -226,6 +234,7 @@ static void open_flow(struct nr_end *end, struct nr_flow *flow, u64 t)
 		end->turn_at = max(t, end->free_at);
 	list_add_tail(&flow->active, &end->active);
 	plan_finish(end);
+	mark_dirty(end);
 }
 
 /* The message of a flow is not sent any further. */
@@ -241,8 +250,7 @@ static void close_flow(struct nr_end *end, struct nr_flow *flow, u64 t)
 	flow->cur = NULL;
 	WRITE_ONCE(flow->busy, false);
 	plan_finish(end);
-	/* It may be the wire of the peer, which nobody else looks at then. */
-	nr_plan_end(end);
+	mark_dirty(end);
 }
 
 static void finish_first(struct nr_end *end)
@@ -270,8 +278,7 @@ static void finish_first(struct nr_end *end)
 static void advance_turns(struct nr_end *end, u64 now)
 {
 	for (;;) {
-		struct nr_wqe *wqe = list_first_entry_or_null(&end->opening,
-							      struct nr_wqe, link);
+		struct nr_wqe *wqe = nr_get_first(&end->opening);
 		u64 open_at = wqe ? wqe->when : NR_NEVER;
 
 		if (min(open_at, end->finish_at) > now)
@@ -297,6 +304,19 @@ void nr_advance_wire(struct nr_end *end, u64 now)
 		advance_fifo(end, now);
 }
 
+/* Look at all wires that have changed. */
+void nr_settle_wires(u64 t)
+{
+	lockdep_assert_held(&nr_engine.lock);
+	while (nr_engine.dirty) {
+		struct nr_end *end = nr_ends[__ffs(nr_engine.dirty)];
+
+		nr_engine.dirty &= nr_engine.dirty - 1;
+		nr_advance_wire(end, t);
+		nr_plan_end(end);
+	}
+}
+
 /* The adapter knows of a request at wqe->when. */
 void nr_queue_request(struct nr_wqe *wqe, u64 now)
 {
@@ -315,18 +335,17 @@ void nr_queue_request(struct nr_wqe *wqe, u64 now)
 	}
 	qp->waiting++;
 	if (!nr_rr) {
-		if (list_empty(&flow->queue))
-			list_add_tail(&wqe->link, &end->fifo);
-		else
-			list_add_tail(&wqe->link, &flow->queue);
+		nr_append(wqe, list_empty(&flow->queue) ? &end->fifo : &flow->queue);
+		mark_dirty(end);
 		return;
 	}
 	if (wqe->when > now && end->nactive) {
-		list_add_tail(&wqe->link, &end->opening);
+		nr_append(wqe, &end->opening);
+		mark_dirty(end);
 		return;
 	}
 	nr_advance_wire(end, wqe->when);
-	list_add_tail(&wqe->link, &flow->queue);
+	nr_append(wqe, &flow->queue);
 	open_flow(end, flow, wqe->when);
 }
 
@@ -340,11 +359,12 @@ void nr_queue_answer(struct nr_wqe *wqe, u64 t)
 	wqe->state = NR_ANSWER;
 	wqe->when = t;
 	if (!nr_rr) {
-		list_add_tail(&wqe->link, &end->fifo);
+		nr_append(wqe, &end->fifo);
+		mark_dirty(end);
 		return;
 	}
 	nr_advance_wire(end, t);
-	list_add_tail(&wqe->link, &qp->answers.queue);
+	nr_append(wqe, &qp->answers.queue);
 	open_flow(end, &qp->answers, t);
 }
 
@@ -376,17 +396,21 @@ void nr_take_back(struct nr_qp *qp, u32 from, u64 t)
 		close_flow(qp->peer, &qp->answers, t);
 	qp->waiting = 0;
 	flow->offered = NULL;
+	/* what was the next event there may be none any more */
+	mark_dirty(qp->end);
+	if (qp->peer)
+		mark_dirty(qp->peer);
 	for (idx = from; idx != qp->seen; idx++) {
 		struct nr_wqe *wqe = nr_get_wqe(qp, idx);
 
-		list_del_init(&wqe->link);
+		nr_remove(wqe);
 		if (wqe->state == NR_DONE)
 			continue;
 		if (wqe->state != NR_READY && (wqe->flags & NR_FETCH))
 			qp->reads--;
 		wqe->state = NR_READY;
 		wqe->when = max(wqe->when, t);
-		list_add_tail(&wqe->link, &flow->queue);
+		nr_append(wqe, &flow->queue);
 		qp->waiting++;
 	}
 }
@@ -402,6 +426,7 @@ void nr_set_wire(struct nr_end *end, u32 mbps, u32 delay_ns, u64 t)
 	end->mbps = mbps;
 	end->delay_ns = delay_ns;
 	plan_finish(end);
+	mark_dirty(end);
 }
 
 void nr_init_wire(struct nr_end *end)
@@ -412,5 +437,5 @@ void nr_init_wire(struct nr_end *end)
 	INIT_LIST_HEAD(&end->opening);
 	INIT_LIST_HEAD(&end->active);
 	end->finish_at = NR_NEVER;
-	end->next = NR_NEVER;
+	nr_engine.next[end->index] = NR_NEVER;
 }

@@ -15,5 +15,6 @@ void nr_resume(struct nr_qp *qp, u64 t);
 void nr_take_back(struct nr_qp *qp, u32 from, u64 t);
 void nr_advance_wire(struct nr_end *end, u64 now);
 void nr_plan_end(struct nr_end *end);
+void nr_settle_wires(u64 t);
 
 #endif /* NULLRDMA_WIRE_H */
