@@ -284,7 +284,6 @@ struct nr_flow {
  * @answers: answers to them on the wire of @peer
  * @waiting: requests in &nr_flow.queue or on &nr_end.fifo
  * @reads: READs and atomics in flight
- * @read_done: time when the last of them ended, ns
  * @gap: why nothing is sent
  * @gap_idx: entry of the send queue that is sent first after the gap
  * @gap_until: end of the gap, ns
@@ -312,7 +311,6 @@ struct nr_qp {
 	struct nr_flow answers;
 	u32 waiting;
 	u32 reads;
-	u64 read_done;
 	enum nr_gap gap;
 	u32 gap_idx;
 	u64 gap_until;
