@@ -4,6 +4,8 @@
 # The test adapter itself: what a kernel ULP does over rxe it does over nullrdma as well,
 # messages take as long as the wire says, errors are those of an adapter, and storage
 # connects over it.
+#
+# One kernel is enough: nothing of the adapter depends on the version of the kernel.
 
 . "$(dirname "$0")/lib.sh"
 RISO_ULP_KIND=null
