@@ -21,6 +21,7 @@
 
 NVMET=/sys/kernel/config/nvmet
 NULLB=/sys/kernel/config/nullb
+# shellcheck disable=SC2034 # tests use it
 NULL=/sys/kernel/debug/nullrdma
 
 # --- small things -----------------------------------------------------------
