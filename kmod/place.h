@@ -2,8 +2,8 @@
 /*
  * Places: how many processes of one owner may take part in a device.
  */
-#ifndef RISO_LIST_H
-#define RISO_LIST_H
+#ifndef RISO_PLACE_H
+#define RISO_PLACE_H
 
 #include <linux/types.h>
 #include <linux/xarray.h>
@@ -74,4 +74,4 @@ void riso_place_exit(struct riso_places *p);
 int riso_place_take(struct riso_places *p, const struct riso_place_owner *owner);
 void riso_place_give_back(struct riso_places *p, const struct riso_place_owner *owner);
 
-#endif /* RISO_LIST_H */
+#endif /* RISO_PLACE_H */

@@ -133,17 +133,17 @@ static void note_turn(struct riso_flow *f, enum riso_dir dir)
 		trace_token_grant(f, dir, riso_token(f->rd));
 }
 
-static void list_flow(struct riso_flow *f, enum riso_list place)
+static void list_flow(struct riso_flow *f, enum riso_list list)
 {
 	struct riso_dev *rd = f->rd;
 	struct riso_group_dir *gd;
 
-	f->list = place;
-	if (place == RISO_LIST_URGENT) {
+	f->list = list;
+	if (list == RISO_LIST_URGENT) {
 		list_add_tail(&f->arb, &rd->urgent);
 		return;
 	}
-	if (place == RISO_LIST_PARKED) {
+	if (list == RISO_LIST_PARKED) {
 		list_add_tail(&f->arb, &rd->parked);
 		return;
 	}
