@@ -534,7 +534,6 @@ void riso_dev_publish(struct riso_dev *rd)
  */
 void riso_dev_discard(struct riso_dev *rd)
 {
-	cancel_work_sync(&rd->port);
 	xa_release(&devs, rd->index);
 	unhook(rd);
 	cancel_delayed_work_sync(&rd->drain);
