@@ -20,7 +20,7 @@ enum {
 	RISO_CQ_EXTRA = 256,
 	/* Completions reaped for the ULP: all slots of one flow */
 	RISO_SOFT = 64,
-	/* CQEs that the reaper takes at once: 1 KB of its stack */
+	/* CQEs that the reaper takes at once: each CQ has 1 KB for them */
 	RISO_POLL = 16,
 };
 

@@ -116,8 +116,8 @@ static void move(struct riso_share_line *s, struct riso_heap *line, struct riso_
  * @weight: of the group, not 0
  *
  * With @turn, the virtual time moves to that of this group: who comes later begins there. A
- * group that finds nobody
- * in line may have its turn without standing there, after riso_share_limit().
+ * group that finds nobody in line may have its turn without standing there, after
+ * riso_share_limit().
  */
 void riso_share_charge(struct riso_share_line *s, struct riso_share_tenant *t,
 		       struct riso_share_group *g, bool turn, __u64 ns, __u32 weight)
