@@ -21,7 +21,7 @@
 #include "params.h"
 
 int nr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-		 struct nr_cq_arg *arg)
+		 TEST_CREATE_CQ_ARG *arg)
 {
 	struct nr_cq *cq = to_nr_cq(ibcq);
 	u32 num;

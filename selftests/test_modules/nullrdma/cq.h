@@ -8,7 +8,7 @@
 
 #include "nullrdma.h"
 
-int nr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struct nr_cq_arg *arg);
+int nr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, TEST_CREATE_CQ_ARG *arg);
 int nr_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int nr_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int nr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);

@@ -29,7 +29,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
-#include "compat.h"
+#include "../compat.h"
 
 /* ends of one module: a test with more hosts would be of something else */
 #define NR_MAX_ENDS	10

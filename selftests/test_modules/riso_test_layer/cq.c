@@ -262,7 +262,7 @@ void layer_purge_cq(struct ib_cq *cq, const struct ib_qp *qp)
 }
 
 int layer_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
-		    LAYER_CREATE_CQ_ARG *arg)
+		    TEST_CREATE_CQ_ARG *arg)
 {
 	struct ib_cq_init_attr less = *attr;
 

@@ -10,16 +10,10 @@
 
 #include <linux/list.h>
 #include <linux/spinlock.h>
-#include <linux/version.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
-/* the last argument of create_cq */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
-#define LAYER_CREATE_CQ_ARG struct ib_udata
-#else
-#define LAYER_CREATE_CQ_ARG struct uverbs_attr_bundle
-#endif
+#include "../compat.h"
 
 struct layer_cq {
 	struct hlist_node node;
@@ -45,7 +39,7 @@ int layer_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags);
 int layer_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc);
 void layer_purge_cq(struct ib_cq *cq, const struct ib_qp *qp);
 int layer_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
-		    LAYER_CREATE_CQ_ARG *arg);
+		    TEST_CREATE_CQ_ARG *arg);
 int layer_destroy_cq(struct ib_cq *cq, struct ib_udata *udata);
 
 #endif /* RISO_TEST_LAYER_CQ_H */

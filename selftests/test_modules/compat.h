@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The only file of nullrdma that looks at the kernel version. Everything here has one
- * meaning on all supported kernels (6.1 and later).
+ * The only file of the test modules that looks at the kernel version. Everything here has
+ * one meaning on all supported kernels (6.1 and later).
  */
-#ifndef NULLRDMA_COMPAT_H
-#define NULLRDMA_COMPAT_H
+#ifndef RISO_TEST_COMPAT_H
+#define RISO_TEST_COMPAT_H
 
 #include <linux/hrtimer.h>
 #include <linux/version.h>
 #include <rdma/ib_verbs.h>
 
-/* the structure that ib_device_ops.create_cq gets last, and that nullrdma ignores */
+/* The last argument of ib_device_ops.create_cq; never looked at here. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
-#define nr_cq_arg ib_udata
+#define TEST_CREATE_CQ_ARG struct ib_udata
 #else
-#define nr_cq_arg uverbs_attr_bundle
+#define TEST_CREATE_CQ_ARG struct uverbs_attr_bundle
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -27,4 +27,4 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-#endif /* NULLRDMA_COMPAT_H */
+#endif /* RISO_TEST_COMPAT_H */
