@@ -172,21 +172,29 @@ static struct nr_mr *find_target(const struct nr_wqe *wqe, struct nr_qp *rqp, in
 			  access);
 }
 
-static enum ib_wc_status put_write(struct nr_wqe *wqe, struct nr_qp *rqp)
+/*
+ * A WRITE puts its data into the region, a READ takes them from there. Those of a READ move at
+ * once as well: what stands behind it may change them, and nobody looks at the requester's
+ * memory before the answer is there.
+ */
+static enum ib_wc_status move_data(struct nr_wqe *wqe, struct nr_qp *rqp, int access)
 {
-	struct nr_mem to, from;
+	struct nr_mem region, own;
 	struct nr_mr *mr;
 
 	if (!wqe->length)
 		return IB_WC_SUCCESS;
-	mr = find_target(wqe, rqp, IB_ACCESS_REMOTE_WRITE);
+	mr = find_target(wqe, rqp, access);
 	if (!mr)
 		return IB_WC_REM_ACCESS_ERR;
-	if (nr_is_moved(wqe->length)) {
-		to = nr_mem_of_region(rqp, mr, wqe->raddr, wqe->length);
-		from = nr_mem_of_request(wqe);
-		nr_move(&to, &from, wqe->length);
-	}
+	if (!nr_is_moved(wqe->length))
+		return IB_WC_SUCCESS;
+	region = nr_mem_of_region(rqp, mr, wqe->raddr, wqe->length);
+	own = nr_mem_of_request(wqe);
+	if (access == IB_ACCESS_REMOTE_READ)
+		nr_move(&own, &region, wqe->length);
+	else
+		nr_move(&region, &own, wqe->length);
 	return IB_WC_SUCCESS;
 }
 
@@ -202,32 +210,10 @@ static enum ib_wc_status take_write_imm(struct nr_wqe *wqe, struct nr_qp *rqp, u
 
 	if (!has_receive(rqp))
 		return IB_WC_RNR_RETRY_EXC_ERR;
-	status = put_write(wqe, rqp);
+	status = move_data(wqe, rqp, IB_ACCESS_REMOTE_WRITE);
 	if (status == IB_WC_SUCCESS)
 		complete_receive(rqp, &wc, wqe->flags & NR_SOLICITED, t);
 	return status;
-}
-
-/*
- * The data are taken and put at once: what stands behind the READ may change them, and
- * nobody looks at the requester's memory before the answer is there.
- */
-static enum ib_wc_status take_read(struct nr_wqe *wqe, struct nr_qp *rqp)
-{
-	struct nr_mem to, from;
-	struct nr_mr *mr;
-
-	if (!wqe->length)
-		return IB_WC_SUCCESS;
-	mr = find_target(wqe, rqp, IB_ACCESS_REMOTE_READ);
-	if (!mr)
-		return IB_WC_REM_ACCESS_ERR;
-	if (nr_is_moved(wqe->length)) {
-		from = nr_mem_of_region(rqp, mr, wqe->raddr, wqe->length);
-		to = nr_mem_of_request(wqe);
-		nr_move(&to, &from, wqe->length);
-	}
-	return IB_WC_SUCCESS;
 }
 
 static enum ib_wc_status take_atomic(struct nr_wqe *wqe, struct nr_qp *rqp)
@@ -255,11 +241,11 @@ static enum ib_wc_status carry_out(struct nr_wqe *wqe, struct nr_qp *rqp, u64 t)
 {
 	switch (wqe->opcode) {
 	case IB_WR_RDMA_WRITE:
-		return put_write(wqe, rqp);
+		return move_data(wqe, rqp, IB_ACCESS_REMOTE_WRITE);
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return take_write_imm(wqe, rqp, t);
 	case IB_WR_RDMA_READ:
-		return take_read(wqe, rqp);
+		return move_data(wqe, rqp, IB_ACCESS_REMOTE_READ);
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		return take_atomic(wqe, rqp);

@@ -127,15 +127,6 @@ int nr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_uda
 	return 0;
 }
 
-static void set_state(struct nr_qp *qp, u32 state)
-{
-	spin_lock(&qp->sq.lock);
-	spin_lock_nested(&qp->rq.lock, SINGLE_DEPTH_NESTING);
-	qp->state = state;
-	spin_unlock(&qp->rq.lock);
-	spin_unlock(&qp->sq.lock);
-}
-
 /* Do all that is due on the wires that the queue pair uses. */
 static u64 catch_up(struct nr_qp *qp)
 {
@@ -153,7 +144,7 @@ static void empty_qp(struct nr_qp *qp)
 	u32 idx;
 	u64 t;
 
-	set_state(qp, IB_QPS_RESET);
+	nr_set_state(qp, IB_QPS_RESET);
 	t = catch_up(qp);
 	nr_forget_gap(qp);
 	nr_take_back(qp, qp->sq.done, t);
@@ -175,7 +166,7 @@ static void empty_qp(struct nr_qp *qp)
 	WRITE_ONCE(qp->rq.tail, qp->rq.head);
 	nr_settle_wires(t);
 	/* One of the requests may have failed just now. */
-	set_state(qp, IB_QPS_RESET);
+	nr_set_state(qp, IB_QPS_RESET);
 }
 
 static void copy_attr(struct nr_qp *qp, const struct ib_qp_attr *attr, int mask)
@@ -248,7 +239,7 @@ int nr_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	} else if (state == IB_QPS_RESET) {
 		empty_qp(qp);
 	} else if (state != qp->state) {
-		set_state(qp, state);
+		nr_set_state(qp, state);
 	}
 	if (mask & IB_QP_AV)
 		qp->peer = peer;

@@ -163,15 +163,21 @@ void nr_flush_recv(struct nr_qp *qp, u64 t)
 	}
 }
 
-/* The queue pair is in error. */
-void nr_fail_qp(struct nr_qp *qp, u64 t)
+/* No post sees two states. */
+void nr_set_state(struct nr_qp *qp, u32 state)
 {
 	lockdep_assert_held(&nr_engine.lock);
 	spin_lock(&qp->sq.lock);
 	spin_lock_nested(&qp->rq.lock, SINGLE_DEPTH_NESTING);
-	qp->state = IB_QPS_ERR;
+	qp->state = state;
 	spin_unlock(&qp->rq.lock);
 	spin_unlock(&qp->sq.lock);
+}
+
+/* The queue pair is in error. */
+void nr_fail_qp(struct nr_qp *qp, u64 t)
+{
+	nr_set_state(qp, IB_QPS_ERR);
 	nr_flush_send(qp, t);
 	nr_flush_recv(qp, t);
 }

@@ -14,6 +14,7 @@ void nr_end_request(struct nr_wqe *wqe, enum ib_wc_status status, u64 t);
 void nr_complete(struct nr_qp *qp, u64 t);
 void nr_flush_send(struct nr_qp *qp, u64 t);
 void nr_flush_recv(struct nr_qp *qp, u64 t);
+void nr_set_state(struct nr_qp *qp, u32 state);
 void nr_fail_qp(struct nr_qp *qp, u64 t);
 void nr_begin_gap(struct nr_wqe *wqe, enum nr_gap gap, u64 until, u64 t);
 void nr_end_gap(struct nr_qp *qp, u64 t);
