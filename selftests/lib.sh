@@ -228,12 +228,18 @@ set_rate()
 	done
 }
 
-# setup_null [PARAMETER=VALUE]...: the test adapter's null0 and null1 on the first pair
-setup_null()
+# load_null [PARAMETER=VALUE]...: the test adapter's null0 and null1, over netdevs that exist
+load_null()
 {
-	setup_veth_pair 0 && load_test_module nullrdma ends=veth0,veth1 "$@" &&
+	load_test_module nullrdma ends=veth0,veth1 "$@" &&
 	busywait 10 gid_of null0 10.0.0.1 >/dev/null &&
 	busywait 10 gid_of null1 10.0.0.2 >/dev/null
+}
+
+# setup_null [PARAMETER=VALUE]...: the same, over the first pair
+setup_null()
+{
+	setup_veth_pair 0 && load_null "$@"
 }
 
 teardown_rxe()

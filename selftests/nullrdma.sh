@@ -41,9 +41,7 @@ count()
 # reload [PARAMETER=VALUE]...: the adapter, on the netdevs that are there
 reload()
 {
-	rmmod nullrdma && load_test_module nullrdma ends=veth0,veth1 "$@" &&
-	busywait 10 gid_of null0 10.0.0.1 >/dev/null &&
-	busywait 10 gid_of null1 10.0.0.2 >/dev/null
+	rmmod nullrdma && load_null "$@"
 }
 
 ulp_passes()
