@@ -415,6 +415,7 @@ teardown_all()
 {
 	stop_all_nvmet
 	! is_loaded riso_test_ulp || rmmod riso_test_ulp
+	! is_loaded riso_test_load || rmmod riso_test_load
 	teardown_rxe
 	unload_module
 	! is_loaded riso_test_layer || rmmod riso_test_layer

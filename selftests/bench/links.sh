@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Runs in the virtual machine, where one instruction takes one nanosecond: what the module
+# makes of adapters of 25 to 400 Gbit/s, which the test adapter stands for. One JSON line
+# in $RISO_OUT/links.jsonl for each run of test_modules/riso_test_load; links.py makes
+# ratios of them. $RISO_PLAN names the parts, all of them if it is "links".
+#
+# Each run is made without the module and with it. The queue pairs are made anew each time.
+
+. "$(dirname "$0")/../lib.sh"
+
+LOAD=/sys/kernel/debug/riso_test_load
+PARAMETERS=/sys/module/nullrdma/parameters
+PARTS="cost busy wide moderated far groups"
+RATES=${RISO_RATES:-25000 100000 400000}
+
+die()
+{
+	echo "links: $*" >&2
+	dmesg | tail -40 >&2
+	exit 1
+}
+
+set_param()
+{
+	echo "$2" >"$PARAMETERS/$1" || die "no parameter $1=$2"
+}
+
+# wire RATE-MBPS [DELAY-NS [MODERATION-US]]
+wire()
+{
+	set_param rate_mbps "$1"
+	set_param delay_ns "${2:-1000}"
+	set_param moder_us "${3:-0}"
+}
+
+# measure NAME HOW load|cost [KEY=VALUE]...
+measure()
+{
+	local name=$1 how=$2 shaped=null
+	shift 2
+
+	if ! echo "$*" >"$LOAD/run"; then
+		echo "links: $name, $how: $* failed" >&2
+		dmesg | tail -5 >&2
+		return
+	fi
+	[ "$how" != isolated ] || shaped=$(rdma-isolate -j statistic show dev null0)
+	echo "{\"name\": \"$name\", \"how\": \"$how\", \"result\": $(cat "$LOAD/result")," \
+		"\"statistics\": $shaped}" >>"$RISO_OUT/links.jsonl"
+	echo "# $name, $how: $(tail -n 1 "$RISO_OUT/links.jsonl" | cut -c -400)"
+}
+
+# isolate [SETTING]...: both ends; what nobody sets is what an operator gets
+isolate()
+{
+	local dev
+
+	load_module || die "cannot load the module"
+	rdma-isolate rule add ulp riso_load0 class bandwidth >/dev/null &&
+	rdma-isolate rule add ulp riso_load1 class bandwidth weight "${WEIGHT:-100}" >/dev/null &&
+	rdma-isolate rule add ulp riso_load_small class latency >/dev/null ||
+		die "no rules"
+	for dev in null0 null1; do
+		rdma-isolate dev set dev $dev mode enable "$@" || die "cannot enable"
+	done
+}
+
+release()
+{
+	local dev
+
+	for dev in null0 null1; do
+		rdma-isolate dev set dev $dev mode disable || die "cannot disable"
+	done
+	unload_module || die "cannot unload"
+}
+
+# both NAME [KEY=VALUE]...: without the module, and with it
+both()
+{
+	local name=$1
+	shift
+
+	measure "$name" plain load "$@"
+	isolate
+	measure "$name" isolated load "$@"
+	release
+}
+
+# What a post and a poll cost: of a latency flow; of one that shares a CQ with a managed
+# flow; of a managed one; each with other flows or not.
+part_cost()
+{
+	wire 100000
+	measure "cost" plain cost
+	measure "cost of 8" plain cost chain=8
+	isolate
+	measure "latency" isolated cost
+	measure "latency, shared CQ" isolated cost shared=1
+	measure "managed, shaped" isolated cost managed=1 shared=1
+	measure "managed, open" isolated cost managed=1
+	measure "managed, open, of 8" isolated cost managed=1 chain=8
+	release
+}
+
+# One, 16 and 256 queue pairs of large messages beside small ones
+part_busy()
+{
+	local rate sched qps
+
+	for sched in fifo rr; do
+		rmmod nullrdma && load_null sched=$sched copy=0 || die "no adapter"
+		for rate in $RATES; do
+			wire "$rate"
+			measure "alone $sched $rate" plain load depth=0 depth2=0 qps=1 \
+				every_us=97 wait_ms=5 window_ms=100
+			for qps in 1 16 256; do
+				both "busy $sched $rate $qps" qps=$qps every_us=97 \
+					depth=$((qps > 16 ? 2 : 8)) \
+					wait_ms=100 window_ms=50
+			done
+		done
+	done
+	rmmod nullrdma && load_null copy=0 || die "no adapter"
+}
+
+part_wide()
+{
+	wire 100000
+	both "no latency flow 100000 16" qps=16 wait_ms=20 window_ms=50
+	wire 400000
+	both "no latency flow 400000 16" qps=16 wait_ms=20 window_ms=50
+}
+
+part_moderated()
+{
+	wire 100000 1000 32
+	both "moderated 100000 1" qps=1 every_us=97 wait_ms=200 window_ms=100
+	wire 25000 1000 32
+	both "moderated 25000 1" qps=1 every_us=97 wait_ms=200 window_ms=100
+}
+
+# Half of the round trip is each way.
+part_far()
+{
+	local rate us read qps
+
+	for rate in 25000 100000; do
+		for us in 20 100 500 1000 4000 12000; do
+			for read in 0 1; do
+				for qps in 1 16; do
+					wire $rate $((us * 500))
+					both "far $rate $us $read $qps" qps=$qps \
+						depth=$((qps == 1 ? 64 : 16)) \
+						read=$read every_us=997 \
+						window_ms=1000 windows=${RISO_SECONDS:-6}
+				done
+			done
+		done
+	done
+}
+
+part_groups()
+{
+	local weight
+
+	wire 400000
+	for weight in 100 300; do
+		measure "groups $weight" plain load groups=2 qps=4 wait_ms=20 window_ms=100
+		WEIGHT=$weight isolate
+		measure "groups $weight" isolated load groups=2 qps=4 wait_ms=200 window_ms=100
+		release
+	done
+}
+
+setup_null copy=0 || die "no adapter"
+load_test_module riso_test_load || die "no load"
+trap teardown_all EXIT
+stage_binary rdma-isolate cat cut tail rmmod
+[ "$RISO_PLAN" != links ] || RISO_PLAN=$PARTS
+for part in $RISO_PLAN; do
+	"part_$part"
+done
