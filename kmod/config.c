@@ -13,11 +13,6 @@
 #include "config.h"
 #include "core/port.h"
 
-enum {
-	/* Messages are cut to 4 KB unless somebody says otherwise (paper, 4.2). */
-	RISO_CHUNK_DEFAULT = 4096,
-};
-
 static bool is_rate(u64 rate)
 {
 	return rate >= RDMA_ISOLATE_RATE_MIN && rate <= RDMA_ISOLATE_RATE_MAX;
@@ -63,11 +58,11 @@ int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
 	if (chg->mask & RISO_SET_MAX_OPS)
 		cfg->max_ops = new->max_ops;
 	if (chg->mask & RISO_SET_CHUNK_BYTES) {
-		if (new->chunk_bytes &&
+		if (new->chunk_bytes && new->chunk_bytes != RISO_AUTO &&
 		    (new->chunk_bytes < RDMA_ISOLATE_CHUNK_MIN ||
 		     new->chunk_bytes > RDMA_ISOLATE_CHUNK_MAX)) {
 			NL_SET_ERR_MSG(extack,
-				       "chunk-bytes is 1024 to 1048576 bytes, or 0 for off");
+				       "chunk-bytes is 1024 to 1048576 bytes, 0 for off, or auto");
 			return -ERANGE;
 		}
 		cfg->chunk_bytes = new->chunk_bytes;
@@ -169,7 +164,7 @@ struct riso_cfg riso_config_begin(struct ib_device *ibdev)
 	return (struct riso_cfg) {
 		.max_rate = rate,
 		.safe_util = rate,
-		.chunk_bytes = RISO_CHUNK_DEFAULT,
+		.chunk_bytes = RISO_AUTO,
 		.token_bytes = RISO_AUTO,
 		.token_ops = RISO_AUTO,
 		.inflight_bytes = RISO_AUTO,

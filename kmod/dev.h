@@ -57,7 +57,7 @@ static inline enum riso_mode riso_mode_of(enum riso_dev_state state)
  * @max_rate: what the port can send, bytes per second of wire (MaxRate)
  * @max_ops: messages per second that the device can send (MaxOps), 0 is off
  * @safe_util: what shaped flows may use together, bytes per second (SafeUtil)
- * @chunk_bytes: size that messages are cut to, 0 is off
+ * @chunk_bytes: size that messages are cut to, 0 is off, or RISO_AUTO
  * @token_bytes: bytes of one turn (TokenBytes), RISO_AUTO derives it
  * @token_ops: messages of one turn (TokenOps), RISO_AUTO derives it
  * @inflight_bytes: cap on posted, uncompleted bytes beyond the path's own,
@@ -279,6 +279,7 @@ struct riso_dev {
 	u32 held;
 	u32 asking;
 	enum riso_dir last_dir;
+	u32 chunk;
 	u64 chunk_ns;
 	u64 timer_ns;
 	u64 want_ns;

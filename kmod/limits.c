@@ -9,6 +9,7 @@
 
 #include <linux/ktime.h>
 
+#include "core/chunk.h"
 #include "limits.h"
 #include "trace.h"
 
@@ -28,7 +29,10 @@ bool riso_limits_update(struct riso_dev *rd)
 	int dir;
 
 	lockdep_assert_held(&rd->lock);
-	rd->chunk_ns = riso_time_of(rd->cfg.chunk_bytes, rd->cfg.safe_util);
+	rd->chunk = rd->cfg.chunk_bytes;
+	if (rd->chunk == RISO_AUTO)
+		rd->chunk = riso_chunk_auto(rd->cfg.max_rate);
+	rd->chunk_ns = riso_time_of(rd->chunk, rd->cfg.safe_util);
 	rd->lately_ns = riso_time_of(riso_open_window(rd) / 2, rd->cfg.max_rate);
 	rd->paces_chunks = rd->chunk_ns >= RISO_TICK_NS;
 	rd->was_shaped = riso_is_shaped(rd);
@@ -46,7 +50,7 @@ bool riso_limits_update(struct riso_dev *rd)
 	}
 	bounds = (struct riso_bounds) {
 		.max_rate = rd->cfg.max_rate,
-		.chunk_bytes = rd->cfg.chunk_bytes,
+		.chunk_bytes = rd->chunk,
 		.inflight_bytes = rd->cfg.inflight_bytes,
 	};
 	trace_budget_update(rd);

@@ -41,7 +41,7 @@ enum {
  */
 static inline bool riso_is_shaped(const struct riso_dev *rd)
 {
-	return rd->latency_flows && rd->cfg.chunk_bytes;
+	return rd->latency_flows && rd->chunk;
 }
 
 /**
@@ -70,7 +70,7 @@ static inline u64 riso_cost_of(const struct riso_dev *rd, u64 bytes, u32 ops, u6
  */
 static inline u64 riso_chunk_wire(const struct riso_dev *rd)
 {
-	return rd->cfg.chunk_bytes + rd->cfg.chunk_bytes / 16;
+	return rd->chunk + rd->chunk / 16;
 }
 
 /**
@@ -84,6 +84,26 @@ static inline u64 riso_window(const struct riso_dev *rd)
 	if (rd->cfg.inflight_bytes == RISO_AUTO)
 		return 2 * riso_chunk_wire(rd);
 	return rd->cfg.inflight_bytes ?: U32_MAX;
+}
+
+/**
+ * riso_window_late - what may be out of a shaped device
+ * @rd: the device
+ * @dir: direction
+ *
+ * Where chunks are too short for a timer, completions drive. What has left the device while
+ * these are under way does not stand in it.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: bytes; the window, and what leaves while completions are under way.
+ */
+static inline u64 riso_window_late(const struct riso_dev *rd, enum riso_dir dir)
+{
+	u64 window = riso_window(rd);
+
+	if (rd->cfg.inflight_bytes != RISO_AUTO || rd->paces_chunks)
+		return window;
+	return window + riso_bytes_in(rd->arb[dir].estimate.late, rd->cfg.safe_util);
 }
 
 /**
@@ -108,7 +128,7 @@ static inline u64 riso_token(const struct riso_dev *rd)
 {
 	if (rd->cfg.token_bytes != RISO_AUTO)
 		return rd->cfg.token_bytes;
-	return max_t(u64, 2 * rd->cfg.chunk_bytes,
+	return max_t(u64, 2 * rd->chunk,
 		     riso_bytes_in(RISO_SLICE_NS, rd->cfg.safe_util));
 }
 

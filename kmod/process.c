@@ -212,7 +212,7 @@ static u64 largest_grant(const struct riso_dev *rd)
 
 	if (!riso_is_shaped(rd))
 		return 2 * RISO_OPEN_CHUNK;
-	piece = riso_piece_wire(riso_chunk_round(rd->cfg.chunk_bytes, rd->mtu), rd->mtu);
+	piece = riso_piece_wire(riso_chunk_round(rd->chunk, rd->mtu), rd->mtu);
 	return piece * max_t(u64, 1, div64_u64(riso_bytes_in(RISO_TICK_NS, rd->cfg.safe_util),
 					       piece));
 }
@@ -229,7 +229,7 @@ static u64 least_grant(const struct riso_dev *rd)
 /* A chunk, which a process can always post a part of a message for. */
 static u64 smallest_grant(const struct riso_dev *rd)
 {
-	u32 chunk = riso_chunk_round(rd->cfg.chunk_bytes, rd->mtu);
+	u32 chunk = riso_chunk_round(rd->chunk, rd->mtu);
 
 	return max_t(u64, RISO_GRANT_MIN, riso_piece_wire(chunk, rd->mtu));
 }
@@ -321,7 +321,7 @@ static struct riso_pacing make_pacing(const struct riso_dev *rd, u64 now)
 
 	/* With what lies between its members, as it is compared. */
 	memset(&p, 0, sizeof(p));
-	p.chunk = riso_is_shaped(rd) ? rd->cfg.chunk_bytes : RISO_OPEN_CHUNK;
+	p.chunk = riso_is_shaped(rd) ? rd->chunk : RISO_OPEN_CHUNK;
 	p.slice_ns = min_t(u64, paced_slice(rd), U32_MAX);
 	p.sparse = riso_chunk_wire(rd);
 	p.window = U64_MAX;

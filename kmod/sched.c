@@ -243,7 +243,7 @@ static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_d
 	};
 
 	if (l.clocked)
-		l.window = riso_window(rd);
+		l.window = riso_window_late(rd, dir);
 	else if (now < rd->arb[dir].contested_ns)
 		l.window = riso_process_open_limit(rd, dir);
 	return l;

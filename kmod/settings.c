@@ -45,8 +45,8 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 	rd->lease_end = lease_end;
 	if (!lease_end)
 		rd->own = *cfg;
-	write_seqcount_end(&rd->cfg_seq);
 	refresh = riso_limits_update(rd);
+	write_seqcount_end(&rd->cfg_seq);
 	spin_unlock_irq(&rd->lock);
 	if (refresh || rd->own.share != share) {
 		riso_dev_lock(rd);
@@ -211,6 +211,7 @@ void riso_settings_budget(struct riso_dev *rd, struct riso_budget *budget)
 	do {
 		seq = read_seqcount_begin(&rd->cfg_seq);
 		budget->cfg = rd->cfg;
+		budget->cfg.chunk_bytes = rd->chunk;
 		budget->steer = rd->steer;
 		lease_end = rd->lease_end;
 	} while (read_seqcount_retry(&rd->cfg_seq, seq));

@@ -189,6 +189,7 @@ static struct setting settings[] = {
 		.attr = __ATTR(chunk_bytes, 0644, setting_show, setting_store),
 		.bit = RISO_SET_CHUNK_BYTES,
 		.offset = offsetof(struct riso_cfg, chunk_bytes),
+		.automatic = true,
 	},
 	{
 		.attr = __ATTR(token_bytes, 0644, setting_show, setting_store),

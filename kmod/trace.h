@@ -269,7 +269,7 @@ TRACE_EVENT(budget_update,
 		__entry->max_rate = rd->cfg.max_rate;
 		__entry->max_ops = rd->cfg.max_ops;
 		__entry->safe_util = rd->cfg.safe_util;
-		__entry->chunk_bytes = rd->cfg.chunk_bytes;
+		__entry->chunk_bytes = rd->chunk;
 		__entry->inflight_bytes = rd->cfg.inflight_bytes;
 		__entry->latency_flows = rd->latency_flows;
 		__entry->target99_ns = rd->steer.target99_ns;

@@ -17,8 +17,10 @@
 #include "window.h"
 
 enum {
-	/* A READ is never cut to more than 1 MB, however long its path is. */
-	RISO_READ_CHUNK_MAX = 1024 * 1024,
+	/* A piece is never more than 1 MB, however long its path is, ... */
+	RISO_PIECE_MAX = 1024 * 1024,
+	/* ... and it takes no more than a quarter of Target99. */
+	RISO_PIECE_PART = 4,
 	/* What is out for 2 ms has left the device: it waits for its peer or the network. */
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 };
@@ -26,9 +28,28 @@ enum {
 /* Bandwidth-delay product of the path, 0 until it was measured. */
 static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
 {
-	u64 rate = riso_estimate_rate(&f->rd->arb[dir].estimate);
+	return riso_path_bytes(&f->path, riso_estimate_path_rate(&f->rd->arb[dir].estimate,
+								 f->rd->cfg.max_rate));
+}
 
-	return riso_path_bytes(&f->path, min(f->rd->cfg.max_rate, rate));
+/* Pieces of a flow that may be out while those before them are on the path */
+static u32 count_pieces(const struct riso_flow *f, enum riso_dir dir)
+{
+	u32 places = min(f->slots->num, f->sq_depth) / 2;
+
+	if (dir == RISO_RX)
+		places = min(places, riso_wr_fetches_max(f->max_rd_atomic));
+	return max(places, 1u);
+}
+
+/* The largest piece of a message: where a target is set, of a quarter of that */
+static u32 largest_piece(const struct riso_dev *rd)
+{
+	u64 ns = rd->cfg.target99_ns;
+
+	if (ns == RISO_AUTO)
+		return RISO_PIECE_MAX;
+	return min_t(u64, RISO_PIECE_MAX, riso_bytes_in(ns / RISO_PIECE_PART, rd->cfg.max_rate));
 }
 
 /**
@@ -36,9 +57,9 @@ static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
  * @f: the flow
  * @next: what it posts
  *
- * READs have to fill the path although only max_rd_atomic of them may be out, so their
- * chunks are larger on long paths. Before its path is known, a flow has one piece out at a
- * time: so the delay of the path itself is seen.
+ * A flow has to fill its path although only so many pieces of it may be out, so these are
+ * larger on long paths. While its path is measured, it has one piece out at a time: so the
+ * delay of the path itself is seen.
  *
  * Context: under &riso_dev.lock.
  * Return: the bounds.
@@ -47,20 +68,17 @@ struct riso_room riso_window_room(const struct riso_flow *f, const struct riso_n
 {
 	const struct riso_dev *rd = f->rd;
 	struct riso_room room = { .limit = U64_MAX };
-	u64 path, part;
+	u64 path;
 
 	lockdep_assert_held(&rd->lock);
 	if (riso_is_shaped(rd)) {
 		path = path_bytes(f, next->dir);
-		room.chunk = rd->cfg.chunk_bytes;
-		if (next->dir == RISO_RX) {
-			part = div_u64(path, riso_wr_fetches_max(f->max_rd_atomic));
-			room.chunk = max_t(u64, room.chunk, min_t(u64, RISO_READ_CHUNK_MAX, part));
-		}
+		room.chunk = riso_chunk_fill(rd->chunk, path, count_pieces(f, next->dir),
+					     largest_piece(rd));
 		room.chunk = riso_chunk_round(room.chunk, f->mtu);
 		room.limit = 0;
-		if (f->path.rtt_min != RISO_NEVER)
-			room.limit = riso_window(rd) + rd->cfg.chunk_bytes + path;
+		if (!f->path.probes)
+			room.limit = riso_window_late(rd, next->dir) + room.chunk + path;
 	}
 	room.need = riso_piece_wire(riso_piece_len(next, room.chunk), f->mtu);
 	return room;
@@ -269,12 +287,16 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot)
 	u64 own = riso_time_of(slot->wire[dir], riso_speed(rd, dir));
 	u64 due = f->cq->polled_ns;
 	u64 now = ktime_get_ns();
+	u64 left;
 
 	lockdep_assert_held(&rd->lock);
 	if (!riso_is_shaped(rd) || slot->posted_ns < rd->shaped_ns)
 		return;
-	if (f->path.rtt_min != RISO_NEVER)
-		due = max(due, due_of(f, slot));
+	if (f->path.rtt_min != RISO_NEVER) {
+		left = due_of(f, slot);
+		riso_estimate_late(&a->estimate, now - min(now, left));
+		due = max(due, left);
+	}
 	a->pacer.completed_ns = min(now, due);
 	riso_estimate_complete(&a->estimate, now);
 	riso_path_sample(&f->path, slot->posted_ns, own, now);

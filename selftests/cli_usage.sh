@@ -106,7 +106,6 @@ usage "mbit" dev set dev rxe0 max-rate 400mb
 usage "mbit" dev set dev rxe0 max-rate 0mbit
 usage "mbit" dev set dev rxe0 safe-util -1mbit
 usage "KiB" dev set dev rxe0 chunk-bytes 4kb
-usage "or off" dev set dev rxe0 chunk-bytes auto
 usage "1024 to 1048576" dev set dev rxe0 chunk-bytes 4g
 usage "1024 to 1048576" dev set dev rxe0 chunk-bytes 1023
 usage "800kbit to 8tbit" dev set dev rxe0 max-rate 799kbit

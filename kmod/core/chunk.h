@@ -8,7 +8,17 @@
 #ifndef RISO_CORE_CHUNK_H
 #define RISO_CORE_CHUNK_H
 
-#include "types.h"
+#include "units.h"
+
+/*
+ * A chunk takes 8 us if nobody has set its size: several times what a post and a completion
+ * cost, and less than a small message should wait.
+ */
+#define RISO_CHUNK_NS		8000
+/* One of less than 4 KB has too many headers (paper, 4.2), ... */
+#define RISO_CHUNK_AUTO_MIN	4096
+/* ... and one of more than 512 KB is not needed up to 512 Gbit/s. */
+#define RISO_CHUNK_AUTO_MAX	(512 * 1024)
 
 /**
  * struct riso_sge - a scatter/gather element
@@ -46,6 +56,37 @@ struct riso_cursor {
 static inline __u32 riso_chunk_round(__u32 chunk, __u32 mtu)
 {
 	return (chunk + mtu - 1) / mtu * mtu;
+}
+
+/**
+ * riso_chunk_auto - the chunk size of a device for which nobody has set one
+ * @rate: MaxRate, bytes per second
+ *
+ * Return: bytes, a multiple of 4 KB.
+ */
+static inline __u32 riso_chunk_auto(__u64 rate)
+{
+	__u64 bytes = riso_bytes_in(RISO_CHUNK_NS, rate);
+
+	bytes = riso_min(riso_max(bytes, RISO_CHUNK_AUTO_MIN), RISO_CHUNK_AUTO_MAX);
+	return bytes - bytes % RISO_CHUNK_AUTO_MIN;
+}
+
+/**
+ * riso_chunk_fill - the size of pieces that fill a path though few may be out
+ * @chunk: chunk size, bytes
+ * @path: bandwidth-delay product of the path, bytes
+ * @pieces: how many may be out, not 0
+ * @max: largest piece, bytes
+ *
+ * On a long path larger pieces cost nobody much: they are no larger than what is on the path
+ * already (paper 004, 4).
+ *
+ * Return: bytes, at least @chunk.
+ */
+static inline __u32 riso_chunk_fill(__u32 chunk, __u64 path, __u32 pieces, __u32 max)
+{
+	return (__u32)riso_max(chunk, riso_min(max, path / pieces));
 }
 
 /**

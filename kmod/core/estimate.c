@@ -2,14 +2,17 @@
 /*
  * What a device delivers, and how long a path is.
  *
- * Owns three measurements that completions pay for:
+ * Owns four measurements that completions pay for:
  * - The rate: bytes that completed in a sample of some milliseconds. The largest sample
  *   of an epoch of a second counts, and that of the epoch before.
  * - The ceiling: what a device delivers that was full all the time. MaxRate may be set too
  *   high, or the device may be slower than its port says. A ceiling is believed for a
  *   second.
+ * - The lateness: how long after a piece has left its completion is seen. Adapters delay
+ *   their events, and processors have other things to do.
  * - The path: the smallest time from post to completion, without the time that the
- *   message itself takes on the wire. It holds for an epoch of a second.
+ *   message itself takes on the wire. It holds for an epoch of a second, or of 200 times
+ *   itself.
  */
 
 #include "estimate.h"
@@ -20,6 +23,12 @@
 #define EPOCH_NS	RISO_SECOND
 /* Samples of 20 ms together tell a ceiling: a single one is too coarse. */
 #define FULL_NS		(4 * SAMPLE_NS)
+/* Adapters delay events by 32 us at most, and a processor is busy for as long at times. */
+#define LATE_MAX_NS	64000
+/* How late the latest piece was is forgotten over 16 others. */
+#define LATE_PART	16
+/* To let a path run empty takes two round trips: that is at most a hundredth of the time. */
+#define EMPTY_PART	200
 /* A ceiling is believed for a second: what held the device back may have ended. */
 #define CEILING_NS	RISO_SECOND
 
@@ -82,6 +91,17 @@ void riso_estimate_complete(struct riso_estimate *e, __u64 now)
 }
 
 /**
+ * riso_estimate_late - a piece was seen to complete late
+ * @e: the estimate
+ * @ns: how late
+ */
+void riso_estimate_late(struct riso_estimate *e, __u64 ns)
+{
+	ns = riso_min(ns, LATE_MAX_NS);
+	e->late = ns >= e->late ? ns : e->late - (e->late - ns) / LATE_PART;
+}
+
+/**
  * riso_estimate_expire - forget a ceiling that is too old
  * @e: the estimate
  * @now: time, ns
@@ -114,6 +134,7 @@ void riso_path_restart(struct riso_path *p, __u64 now)
 {
 	p->rtt_min = RISO_NEVER;
 	p->rtt_ns = now;
+	p->probes = true;
 }
 
 /**
@@ -122,14 +143,26 @@ void riso_path_restart(struct riso_path *p, __u64 now)
  * @posted_ns: when the message was posted
  * @own_ns: time that the message itself takes on the wire
  * @now: time of the completion, ns
+ *
+ * A path that has become longer is seen when nothing else of the flow is on it. So at the end
+ * of an epoch the flow lets it run empty; until then the old delay is believed.
  */
 void riso_path_sample(struct riso_path *p, __u64 posted_ns, __u64 own_ns, __u64 now)
 {
 	__u64 delay = now - posted_ns;
 
 	delay -= riso_min(delay, own_ns);
-	if (now - p->rtt_ns > EPOCH_NS)
-		riso_path_restart(p, now);
-	else if (posted_ns >= p->rtt_ns)
-		p->rtt_min = riso_min(p->rtt_min, delay);
+	if (p->rtt_min == RISO_NEVER || (p->probes && posted_ns >= p->rtt_ns)) {
+		if (posted_ns < p->rtt_ns)
+			return;
+		p->rtt_min = delay;
+		p->probes = false;
+		return;
+	}
+	p->rtt_min = riso_min(p->rtt_min, delay);
+	if (!p->probes &&
+	    now - p->rtt_ns > riso_max(EPOCH_NS, EMPTY_PART * p->rtt_min)) {
+		p->rtt_ns = now;
+		p->probes = true;
+	}
 }

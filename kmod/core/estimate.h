@@ -20,6 +20,8 @@
  * @full_ns: time that these samples took
  * @ceiling: what the full device delivered, bytes per second, RISO_NEVER if nobody knows
  * @ceiling_ns: when @ceiling was measured
+ * @late: how long after it left the device a piece was seen to complete, ns: the latest of
+ *	about the last 16
  */
 struct riso_estimate {
 	__u64 done;
@@ -33,34 +35,44 @@ struct riso_estimate {
 	__u64 full_ns;
 	__u64 ceiling;
 	__u64 ceiling_ns;
+	__u64 late;
 };
 
 /**
  * struct riso_path - how long the path of a flow is
  * @rtt_min: smallest delay of this epoch, ns, RISO_NEVER before the first sample
  * @rtt_ns: when this epoch began
+ * @probes: the delay is to be measured anew: one piece may be out at a time
  */
 struct riso_path {
 	__u64 rtt_min;
 	__u64 rtt_ns;
+	bool probes;
 };
 
 void riso_estimate_restart(struct riso_estimate *e);
 void riso_estimate_complete(struct riso_estimate *e, __u64 now);
+void riso_estimate_late(struct riso_estimate *e, __u64 ns);
 void riso_estimate_expire(struct riso_estimate *e, __u64 now);
 __u64 riso_estimate_pace(__u64 safe_util, __u64 max_rate, __u64 ceiling);
 void riso_path_restart(struct riso_path *p, __u64 now);
 void riso_path_sample(struct riso_path *p, __u64 posted_ns, __u64 own_ns, __u64 now);
 
 /**
- * riso_estimate_rate - what the device delivered lately
+ * riso_estimate_path_rate - the rate that a path is to be filled at
  * @e: the estimate
+ * @max_rate: MaxRate, bytes per second
  *
- * Return: the largest sample of this epoch and the one before, bytes per second.
+ * What was delivered lately may have been little because the path was not filled. So it is
+ * let grow by a quarter with each sample, and before the first one MaxRate is believed.
+ *
+ * Return: bytes per second.
  */
-static inline __u64 riso_estimate_rate(const struct riso_estimate *e)
+static inline __u64 riso_estimate_path_rate(const struct riso_estimate *e, __u64 max_rate)
 {
-	return riso_max(e->rate, e->rate_prev);
+	__u64 seen = riso_max(e->rate, e->rate_prev);
+
+	return seen ? riso_min(max_rate, seen + seen / 4) : max_rate;
 }
 
 /**

@@ -118,6 +118,7 @@ part_busy()
 				every_us=97 wait_ms=5 window_ms=100
 			for qps in 1 16 256; do
 				both "busy $sched $rate $qps" qps=$qps every_us=97 \
+					len=$((qps > 16 ? 131072 : 1048576)) \
 					depth=$((qps > 16 ? 2 : 8)) \
 					wait_ms=100 window_ms=50
 			done

@@ -57,6 +57,7 @@ static const struct arg set_args[] = {
 		.kind = ARG_SIZE,
 		.attr = RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES,
 		.off = true,
+		.automatic = true,
 		.min = RDMA_ISOLATE_CHUNK_MIN,
 		.max = RDMA_ISOLATE_CHUNK_MAX,
 		.doc = "size that large messages are cut to",

@@ -338,7 +338,7 @@ static void wrong_files(void **state)
 	put("10-a.conf", "rule add ulp a class latency\n");
 	put("20-b.conf", "\ndev set dev d chunk-bytes 1\n");
 	expect_refused(CMD_USAGE, "20-b.conf:2: chunk-bytes \"1\": must be "
-		       SIZE_ALLOWED ", 1024 to 1048576; or off\n");
+		       SIZE_ALLOWED ", 1024 to 1048576; or auto; or off\n");
 	put("20-b.conf", "dev set dev d max-rate 9tbit\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: max-rate \"9tbit\": must be ");
 	put("20-b.conf", "dev set dev d max-rates 9\n");

@@ -8,8 +8,8 @@
 #include "core/units.h"
 
 enum {
-	/* More pieces than a window ever holds */
-	ADAPTER_PIECES = 4096,
+	/* More pieces than a window and the longest path hold */
+	ADAPTER_PIECES = 1 << 18,
 };
 
 /**

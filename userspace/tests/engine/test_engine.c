@@ -130,7 +130,7 @@ static void begin_world(void)
 /* As window.c has it: what is on the path does not stand in the device. */
 static void update_load(void)
 {
-	uint64_t rate = riso_min(w.adapter.rate, riso_estimate_rate(&w.estimate));
+	uint64_t rate = riso_estimate_path_rate(&w.estimate, w.adapter.rate);
 
 	w.on_path = riso_path_bytes(&w.path, rate);
 	riso_pacer_set_load(&w.pacer, &w.load, w.inflight - riso_min(w.inflight, w.on_path));
