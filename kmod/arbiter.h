@@ -86,6 +86,16 @@ struct riso_group_dir {
 };
 
 /**
+ * struct riso_passed - what went straight to the provider, of one CPU
+ * @wrs: work requests
+ * @bytes: payload
+ */
+struct riso_passed {
+	u64 wrs;
+	u64 bytes[RISO_DIRS];
+};
+
+/**
  * struct riso_group - flows that share one share of the device
  * @hash: in &riso_dev.idents, by @who
  * @tenant: with whom it shares; written under &riso_dev.mutex and &riso_dev.lock
@@ -105,6 +115,9 @@ struct riso_group_dir {
  * @wrs: work requests posted to their last byte
  * @used_ns: device time of what was posted, not divided by the weight
  * @active_ns: when that was last
+ * @passed: what open flows of it have posted, or NULL
+ * @passed_seen: bytes of @passed when they were looked at last
+ * @posted_seen: all bytes that it had posted then
  * @tally: flows of each class that take part, under &riso_dev.mutex
  * @pressure: what it had to wait
  *
@@ -130,6 +143,9 @@ struct riso_group {
 	u64 wrs;
 	u64 used_ns;
 	u64 active_ns;
+	struct riso_passed __percpu *passed;
+	u64 passed_seen[RISO_DIRS];
+	u64 posted_seen[RISO_DIRS];
 	u32 tally[RISO_CLASSES];
 	struct riso_pressure pressure;
 };

@@ -10,6 +10,7 @@
 #include "grant.h"
 #include "manage.h"
 #include "notify.h"
+#include "open.h"
 #include "reason.h"
 #include "sched.h"
 #include "tag.h"
@@ -54,6 +55,8 @@ void riso_classify_flow(struct riso_flow *f)
 	f->no_memory = false;
 	if (riso_reason_of(f) == RISO_REASON_NONE && !f->shim)
 		f->no_memory = !f->group || riso_manage_make_ready(f);
+	if (f->q.recs && f->group)
+		riso_open_equip(f);
 	spin_lock_irq(&rd->lock);
 	if (f->slots)
 		f->slots->class = f->class;

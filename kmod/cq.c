@@ -172,8 +172,6 @@ bool riso_cq_reserve(struct riso_flow *f, struct ib_cq *cq)
 		return false;
 	f->cq = c;
 	f->cq_room = want;
-	/* Who polls around us just now looks for it once more. */
-	WRITE_ONCE(c->tagged, true);
 	return true;
 }
 
@@ -225,6 +223,55 @@ void riso_cq_use(struct riso_flow *f, bool managed)
 	/* Once no managed flow is left the CQ may go at any time. */
 	riso_cq_check_quiet(c);
 	spin_unlock_irqrestore(&c->poll_lock, flags);
+}
+
+/*
+ * Is nothing of ours in a CQ, for so long that nobody who has polled it around us is still
+ * about to look for that? Under both locks.
+ */
+static bool has_rested(struct riso_cq *c)
+{
+	lockdep_assert_held(&c->poll_lock);
+	if (c->flows_out || c->quiet || c->soft_head != c->soft_tail ||
+	    !list_empty(&c->zombies)) {
+		c->resting = false;
+		return false;
+	}
+	if (!c->resting) {
+		c->resting = true;
+		c->rested = get_state_synchronize_rcu();
+		return false;
+	}
+	return poll_state_synchronize_rcu(c->rested);
+}
+
+/**
+ * riso_cq_untag_all - let CQs in which nothing of ours is be polled around us
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_cq_untag_all(struct riso_dev *rd)
+{
+	bool waits = false;
+	struct riso_cq *c;
+	int bkt;
+
+	lockdep_assert_held(&rd->mutex);
+	hash_for_each(rd->cqs, bkt, c, hash) {
+		if (!READ_ONCE(c->tagged))
+			continue;
+		waits = true;
+		spin_lock_irq(&c->poll_lock);
+		spin_lock(&rd->lock);
+		if (has_rested(c))
+			WRITE_ONCE(c->tagged, false);
+		spin_unlock(&rd->lock);
+		spin_unlock_irq(&c->poll_lock);
+	}
+	/* Nobody else may want a grace period. */
+	if (waits)
+		start_poll_synchronize_rcu();
 }
 
 /**

@@ -41,7 +41,10 @@ enum {
  * @wc: room for the reaper
  * @zombies: tags of destroyed QPs whose CQEs may still be in the CQ
  * @wake: calls the ULP for what is in @soft
- * @tagged: our tags may be in it; else it is polled around us
+ * @tagged: our tags may be in it; else it is polled around us. Written under both locks when
+ *	it ends, under &riso_dev.lock when it begins
+ * @resting: nothing of ours was in it when @rested was taken, nor has been since
+ * @rested: state of RCU, of riso_cq_untag_all()
  * @rcu: frees it
  * @dead: the CQ is being destroyed, the reaper keeps off
  * @quiet: the ULP wants an event; the reaper stands in for the provider
@@ -54,10 +57,12 @@ struct riso_cq {
 	struct ib_cq *cq;
 	u32 room;
 	bool tagged;
+	bool resting;
 	bool dead;
 	bool quiet;
 	u32 flows_out;
 	u32 uses;
+	unsigned long rested;
 	struct list_head quiet_list;
 	spinlock_t poll_lock;	/* see above */
 	u64 polled_ns;
@@ -76,12 +81,28 @@ static inline u32 riso_cq_soft_room(const struct riso_cq *c)
 	return RISO_SOFT - (c->soft_tail - c->soft_head);
 }
 
+/**
+ * riso_cq_tag - something of ours is about to be in a CQ
+ * @c: the CQ
+ *
+ * Who polls it around us just now looks once more.
+ *
+ * Context: under &riso_dev.lock.
+ */
+static inline void riso_cq_tag(struct riso_cq *c)
+{
+	c->resting = false;
+	if (!c->tagged)
+		WRITE_ONCE(c->tagged, true);
+}
+
 struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq);
 void riso_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra);
 void riso_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq);
 bool riso_cq_reserve(struct riso_flow *f, struct ib_cq *cq);
 void riso_cq_release(struct riso_flow *f);
 void riso_cq_use(struct riso_flow *f, bool managed);
+void riso_cq_untag_all(struct riso_dev *rd);
 void riso_cq_abandon(struct riso_flow *f);
 void riso_cq_purge(struct riso_dev *rd, const struct ib_qp *qp);
 bool riso_cq_idle(struct riso_dev *rd);

@@ -198,6 +198,9 @@ struct riso_change {
  * @timer_ns: when @timer fires, U64_MAX when it is not armed
  * @want_ns: when @timer shall fire, collected during a run
  * @urgent: flows that post as debt
+ * @chunk: size that messages are cut to, 0 is off: &riso_cfg.chunk_bytes, or what that follows from
+ * @open: flows that hold nothing are open, see open.c
+ * @full: several groups fill the device
  * @paces_chunks: @chunk_ns is long enough for a timer to pace single chunks
  * @running: @timer may be armed
  * @drops: processes that may still leave the line in this run
@@ -229,6 +232,8 @@ struct riso_change {
  * @watch: work that looks for flows that are stuck, and averages
  * @averaged_ns: when @watch averaged last
  * @checked_ns: when @watch looked for flows that are stuck last
+ * @looked_ns: when @watch looked last at what groups have posted
+ * @full_ns: until when groups are taken to fill the device
  */
 struct riso_dev {
 	/* read on every post and poll, written when hooks come and go */
@@ -285,6 +290,8 @@ struct riso_dev {
 	u64 want_ns;
 	struct list_head urgent;
 	bool paces_chunks;
+	bool open;
+	bool full;
 	bool running;
 	int drops;
 
@@ -320,6 +327,8 @@ struct riso_dev {
 	struct delayed_work watch;
 	u64 averaged_ns;
 	u64 checked_ns;
+	u64 looked_ns;
+	u64 full_ns;
 };
 
 /**

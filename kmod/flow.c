@@ -23,6 +23,7 @@
 #include "nl_event.h"
 #include "notify.h"
 #include "observe.h"
+#include "open.h"
 #include "reason.h"
 #include "refuse.h"
 #include "ring.h"
@@ -133,6 +134,7 @@ void riso_flow_pause(struct riso_flow *f)
 
 	spin_lock_irq(&rd->lock);
 	f->paused = true;
+	riso_open_update(f);
 	riso_sched_remove(f);
 	spin_unlock_irq(&rd->lock);
 	wait_event(rd->wait, !READ_ONCE(f->posting));
@@ -280,6 +282,7 @@ static void free_flow_rcu(struct rcu_head *head)
 	struct riso_flow *f = container_of(head, struct riso_flow, rcu);
 
 	riso_observe_free(f);
+	free_percpu(f->passed);
 	put_pid(f->tgid);
 	kfree(f);
 }

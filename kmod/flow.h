@@ -37,9 +37,11 @@ enum riso_flow_mode {
  * @qp: the QP
  * @rd: its device
  * @mode: how the hooks treat it
+ * @open: its posts go straight to the provider, see open.c
  * @class: latency, throughput or bandwidth
  * @group: flows that it shares with
  * @cq: shadow of the send CQ
+ * @passed: what it has posted while open, NULL if it is never open
  * @slots: its tags
  * @seen: counts of this time of being observed, NULL at other times
  * @watch: posts that are measured, or NULL; RCU
@@ -126,10 +128,12 @@ struct riso_flow {
 	struct ib_qp *qp;
 	struct riso_dev *rd;
 	enum riso_flow_mode mode;
+	bool open;
 	enum riso_class class;
 	struct riso_group *group;
 	struct riso_cq *cq;
 
+	struct riso_passed __percpu *passed;
 	struct riso_slots *slots;
 	struct riso_traffic __percpu *seen;
 	struct riso_watch __rcu *watch;

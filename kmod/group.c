@@ -16,6 +16,7 @@
 #include "group.h"
 #include "line.h"
 #include "nl_event.h"
+#include "passed.h"
 
 static u32 hash_identity(const struct riso_identity *who)
 {
@@ -130,6 +131,7 @@ static void free_group_rcu(struct rcu_head *head)
 {
 	struct riso_group *g = container_of(head, struct riso_group, rcu);
 
+	free_percpu(g->passed);
 	put_pid(g->tgid);
 	kfree(g);
 }
@@ -143,10 +145,19 @@ static void free_group_rcu(struct rcu_head *head)
  */
 void riso_group_put(struct riso_dev *rd, struct riso_group *g)
 {
+	struct riso_passed sum;
+	int dir;
+
 	lockdep_assert_held(&rd->mutex);
 	if (!g || --g->users)
 		return;
 	xa_erase(&rd->groups, g->id);
+	riso_passed_sum(g->passed, &sum);
+	spin_lock_irq(&rd->lock);
+	rd->stats[RISO_STAT_PASSED_WRS] += sum.wrs;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		rd->stats[RISO_STAT_PASSED_BYTES] += sum.bytes[dir];
+	spin_unlock_irq(&rd->lock);
 	hash_del(&g->hash);
 	put_tenant(g->tenant);
 	call_rcu(&g->rcu, free_group_rcu);

@@ -35,6 +35,7 @@
 #include "hook.h"
 #include "manage.h"
 #include "observe.h"
+#include "open.h"
 #include "ring.h"
 #include "sched.h"
 #include "tag.h"
@@ -83,16 +84,33 @@ static noinline int post_managed(struct riso_flow *f, const struct ib_send_wr *w
 	return ret;
 }
 
-static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
-			  const struct ib_send_wr **bad_wr)
+/*
+ * An open flow, whose posts are counted already. The QP is its owner's, who keeps it alive, and
+ * so its flow.
+ */
+static noinline int post_open(struct riso_dev *rd, struct ib_qp *qp, const struct ib_send_wr *wr,
+			      const struct ib_send_wr **bad_wr, const struct riso_flow *f)
 {
-	struct riso_dev *rd = dev_of(qp->device);
+	int err;
+
+	/* Some providers refuse without saying where. */
+	*bad_wr = wr;
+	err = rd->orig.post_send(qp, wr, bad_wr);
+	if (unlikely(err)) {
+		rcu_read_lock_sched();
+		riso_open_count(f, *bad_wr, -1);
+		rcu_read_unlock_sched();
+	}
+	return err;
+}
+
+/* A flow that is managed, or observed */
+static noinline int post_looked_at(struct riso_dev *rd, struct ib_qp *qp,
+				   const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr)
+{
 	struct riso_flow *f;
 	int ret = RISO_SCHED_PASS;
 
-	/* rxe calls with no work request for user QPs: it is a doorbell. */
-	if (qp->uobject)
-		return rd->orig.post_send(qp, wr, bad_wr);
 	rcu_read_lock();
 	f = riso_flow_find(rd, qp, false);
 	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
@@ -110,18 +128,41 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	return ret == RISO_SCHED_PASS ? rd->orig.post_send(qp, wr, bad_wr) : ret;
 }
 
-/*
- * The first flow of a CQ may have become managed while this was polled around us, and its
- * tags be among what was found.
- */
-static int recheck_tags(struct riso_dev *rd, struct ib_cq *cq, int num, int found,
-			struct ib_wc *wc)
+static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+			  const struct ib_send_wr **bad_wr)
 {
-	struct riso_cq *c;
+	struct riso_dev *rd = dev_of(qp->device);
+	bool passes = !READ_ONCE(rd->observing);
+	struct riso_flow *f;
 
+	/* rxe calls with no work request for user QPs: it is a doorbell. */
+	if (qp->uobject)
+		return rd->orig.post_send(qp, wr, bad_wr);
+	rcu_read_lock_sched();
+	f = riso_flow_find(rd, qp, false);
+	if (f && READ_ONCE(f->open)) {
+		riso_open_count(f, wr, 1);
+		rcu_read_unlock_sched();
+		return post_open(rd, qp, wr, bad_wr, f);
+	}
+	passes = passes && (!f || READ_ONCE(f->mode) == RISO_FLOW_PASS);
+	rcu_read_unlock_sched();
+	return passes ? rd->orig.post_send(qp, wr, bad_wr) :
+			post_looked_at(rd, qp, wr, bad_wr);
+}
+
+/*
+ * A flow may have posted while this was polled around us, and its tags be among what was
+ * found.
+ */
+static int recheck_tags(struct riso_dev *rd, struct riso_cq *c, struct ib_cq *cq, int num,
+			int found, struct ib_wc *wc)
+{
 	/* Pairs with &riso_dev.lock: a flow posts under it after riso_cq.tagged was set. */
 	smp_rmb();
-	c = riso_cq_find(rd, cq);
+	/* The CQ may have had no shadow then. */
+	if (!c)
+		c = riso_cq_find(rd, cq);
 	if (!c || !READ_ONCE(c->tagged))
 		return found;
 	return riso_cq_poll(c, num, found, wc);
@@ -142,7 +183,7 @@ static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 	} else {
 		ret = rd->orig.poll_cq(cq, num, wc);
 		if (ret > 0)
-			ret = recheck_tags(rd, cq, num, ret, wc);
+			ret = recheck_tags(rd, c, cq, num, ret, wc);
 	}
 	if (READ_ONCE(rd->timing))
 		riso_observe_polled(rd, cq, wc, ret);

@@ -13,6 +13,7 @@
 #include "grant.h"
 #include "limits.h"
 #include "line.h"
+#include "passed.h"
 
 enum {
 	/* Two groups contend that posted within 50 ms of each other. */
@@ -238,6 +239,7 @@ void riso_line_sync_waits(struct riso_dev *rd, struct riso_group *g, u64 now)
  */
 void riso_line_group_info(struct riso_dev *rd, struct riso_group *g, struct riso_group_info *info)
 {
+	struct riso_passed sum;
 	u64 now;
 
 	info->id = g->id;
@@ -248,9 +250,10 @@ void riso_line_group_info(struct riso_dev *rd, struct riso_group *g, struct riso
 	now = ktime_get_ns();
 	riso_line_sync_waits(rd, g, now);
 	info->weight = g->weight;
-	info->tx_bytes = g->bytes[RISO_TX];
-	info->rx_bytes = g->bytes[RISO_RX];
-	info->wrs = g->wrs;
+	riso_passed_sum(g->passed, &sum);
+	info->tx_bytes = g->bytes[RISO_TX] + sum.bytes[RISO_TX];
+	info->rx_bytes = g->bytes[RISO_RX] + sum.bytes[RISO_RX];
+	info->wrs = g->wrs + sum.wrs;
 	info->used_ns = g->used_ns;
 	info->shim = g->process;
 	info->fault = g->fault;

@@ -14,6 +14,7 @@
 #include "limits.h"
 #include "manage.h"
 #include "news.h"
+#include "open.h"
 #include "process.h"
 #include "ring.h"
 #include "sched.h"
@@ -118,6 +119,7 @@ void riso_manage_set_mode(struct riso_flow *f, enum riso_flow_mode mode)
 	rd->draining_flows -= f->mode == RISO_FLOW_DRAIN;
 	rd->draining_flows += mode == RISO_FLOW_DRAIN;
 	WRITE_ONCE(f->mode, mode);
+	riso_open_update(f);
 }
 
 /**

@@ -137,6 +137,7 @@ void riso_refuse_work(struct work_struct *work)
 			     IB_WC_WR_FLUSH_ERR : IB_WC_GENERAL_ERR;
 		f->told_refused = true;
 		riso_news_failed(f, wc->status);
+		riso_cq_tag(c);
 		c->soft_tail++;
 		told = true;
 	}

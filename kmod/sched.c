@@ -61,6 +61,7 @@
 #include "flow.h"
 #include "limits.h"
 #include "line.h"
+#include "open.h"
 #include "process.h"
 #include "ring.h"
 #include "sched.h"
@@ -172,6 +173,7 @@ static void wake(struct riso_flow *f, u64 now)
 
 	if (!f->q.recs)
 		return;
+	riso_open_update(f);
 	if (!riso_batch_next(f, now, &next)) {
 		if (!list_empty(&f->arb) && f->list == RISO_LIST_PARKED &&
 		    now < f->retry_ns)
@@ -413,8 +415,8 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 	f->debt = false;
 	f->progress_ns = now;
 	riso_window_add(f, t->dir, wire);
-	if (list_empty(&f->reap))
-		f->cq->flows_out++;
+	if (list_empty(&f->reap) && !f->cq->flows_out++)
+		riso_cq_tag(f->cq);
 	list_move_tail(&f->reap, &rd->reap);
 }
 

@@ -14,6 +14,7 @@
 #include "group.h"
 #include "line.h"
 #include "observe.h"
+#include "passed.h"
 #include "reason.h"
 #include "ring.h"
 #include "show.h"
@@ -49,6 +50,7 @@ void riso_show_fill_flow(struct riso_flow *f, struct riso_flow_info *info)
 {
 	const struct riso_group *g = READ_ONCE(f->group);
 	struct riso_dev *rd = f->rd;
+	struct riso_passed passed;
 	struct riso_traffic seen;
 	unsigned int seq;
 	int i;
@@ -79,9 +81,12 @@ void riso_show_fill_flow(struct riso_flow *f, struct riso_flow_info *info)
 		/* Of this the peer alone changes, which the loop is for. */
 		data_race(info->who = f->who);
 		riso_observe_sum(f, &seen);
-		info->tx_bytes = READ_ONCE(f->bytes[RISO_TX]) + seen.n[RISO_SEEN_TX];
-		info->rx_bytes = READ_ONCE(f->bytes[RISO_RX]) + seen.n[RISO_SEEN_RX];
-		info->wrs = READ_ONCE(f->wrs) + seen.n[RISO_SEEN_WRS];
+		riso_passed_sum(READ_ONCE(f->passed), &passed);
+		info->tx_bytes = READ_ONCE(f->bytes[RISO_TX]) + seen.n[RISO_SEEN_TX] +
+				 passed.bytes[RISO_TX];
+		info->rx_bytes = READ_ONCE(f->bytes[RISO_RX]) + seen.n[RISO_SEEN_RX] +
+				 passed.bytes[RISO_RX];
+		info->wrs = READ_ONCE(f->wrs) + seen.n[RISO_SEEN_WRS] + passed.wrs;
 		for (i = 0; i < RISO_SIZES; i++)
 			info->sizes[i] = READ_ONCE(f->sizes[i]) +
 					 seen.n[RISO_SEEN_SIZE + i];

@@ -10,6 +10,7 @@
 #include <linux/string.h>
 
 #include "dev.h"
+#include "passed.h"
 #include "stats.h"
 
 const char * const riso_stat_names[RISO_STAT_MAX] = {
@@ -36,6 +37,8 @@ const char * const riso_stat_names[RISO_STAT_MAX] = {
 	[RISO_STAT_LATE_NS] = "late_ns",
 	[RISO_STAT_OBSERVED_TX_BYTES] = "observed_tx_bytes",
 	[RISO_STAT_OBSERVED_RX_BYTES] = "observed_rx_bytes",
+	[RISO_STAT_PASSED_WRS] = "passed_wrs",
+	[RISO_STAT_PASSED_BYTES] = "passed_bytes",
 	[RISO_STAT_SIZE + RISO_SIZE_64] = "size_64",
 	[RISO_STAT_SIZE + RISO_SIZE_256] = "size_256",
 	[RISO_STAT_SIZE + RISO_SIZE_1K] = "size_1k",
@@ -50,7 +53,10 @@ const char * const riso_stat_names[RISO_STAT_MAX] = {
 void riso_dev_stats(struct riso_dev *rd, u64 *vals)
 {
 	struct riso_traffic seen;
+	struct riso_passed sum;
+	struct riso_group *g;
 	unsigned long flags;
+	unsigned long id;
 
 	spin_lock_irqsave(&rd->lock, flags);
 	memcpy(vals, rd->stats, sizeof(rd->stats));
@@ -62,6 +68,13 @@ void riso_dev_stats(struct riso_dev *rd, u64 *vals)
 	vals[RISO_STAT_OBSERVED_RX_BYTES] = seen.n[RISO_SEEN_RX];
 	vals[RISO_STAT_OBSERVED_BYTES] = seen.n[RISO_SEEN_TX] +
 					 seen.n[RISO_SEEN_RX];
+	rcu_read_lock();
+	xa_for_each(&rd->groups, id, g) {
+		riso_passed_sum(READ_ONCE(g->passed), &sum);
+		vals[RISO_STAT_PASSED_WRS] += sum.wrs;
+		vals[RISO_STAT_PASSED_BYTES] += sum.bytes[RISO_TX] + sum.bytes[RISO_RX];
+	}
+	rcu_read_unlock();
 	memcpy(&vals[RISO_STAT_SIZE], &seen.n[RISO_SEEN_SIZE],
 	       RISO_SIZES * sizeof(*vals));
 }

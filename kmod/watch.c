@@ -10,8 +10,11 @@
 #include <linux/ktime.h>
 #include <linux/workqueue.h>
 
+#include "cq.h"
 #include "flow.h"
 #include "line.h"
+#include "manage.h"
+#include "open.h"
 #include "process.h"
 #include "pump.h"
 #include "sched.h"
@@ -47,15 +50,28 @@ static void average_pressure(struct riso_dev *rd)
 	riso_dev_unlock(rd);
 }
 
+/* Whether groups fill the device; looked at often while there are several. */
+static bool watch_groups(struct riso_dev *rd, u64 now)
+{
+	bool contended;
+
+	riso_dev_lock(rd);
+	if (riso_open_watch(rd, now, &contended))
+		riso_manage_refresh_all(rd);
+	riso_dev_unlock(rd);
+	return contended;
+}
+
 static void watch_device(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, watch);
 	u64 now = ktime_get_ns();
-	u32 processes;
+	bool busy;
 	int dir;
 
-	processes = riso_process_watch(rd);
+	busy = riso_process_watch(rd);
+	busy |= watch_groups(rd, now);
 	if (now - rd->checked_ns >= RISO_CHECK_NS) {
 		rd->checked_ns = now;
 		spin_lock_irq(&rd->lock);
@@ -65,9 +81,12 @@ static void watch_device(struct work_struct *work)
 		riso_flow_check_all(rd);
 		riso_sched_run(rd);
 		average_pressure(rd);
+		riso_dev_lock(rd);
+		riso_cq_untag_all(rd);
+		riso_dev_unlock(rd);
 	}
 	queue_delayed_work(riso_wq, &rd->watch,
-			   nsecs_to_jiffies(processes ? RISO_WATCH_NS : RISO_CHECK_NS));
+			   nsecs_to_jiffies(busy ? RISO_WATCH_NS : RISO_CHECK_NS));
 }
 
 /**

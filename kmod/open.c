@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Open flows: their posts go straight to the provider.
+ *
+ * A device is open while nobody has to be protected from anybody: no latency flow can send, and
+ * what groups post does not fill it. A managed flow of an open device is open as soon as it
+ * holds nothing. Then the hook passes its posts on, without a lock, a copy or a tag, and counts
+ * them in memory of the CPU.
+ *
+ * Owns &riso_dev.open, &riso_flow.open and the counts, and finds out whether groups fill the
+ * device. &riso_dev.lock protects all of it, except the counts; hooks read &riso_flow.open
+ * without it. Whoever has read it just before it changes posts at the same time as another,
+ * and nobody may expect an order of these. The counts are allocated under &riso_dev.mutex.
+ */
+
+#include "limits.h"
+#include "line.h"
+#include "open.h"
+#include "passed.h"
+
+enum {
+	/* A device that groups have filled is closed for 100 ms: they fill it in turns. */
+	RISO_CLOSED_NS = 100 * NSEC_PER_MSEC,
+	/*
+	 * It is full when it sends half of MaxRate: that may be a guess, and what is too high
+	 * by half must not let groups take more than their share.
+	 */
+	RISO_FULL_PART = 2,
+};
+
+/**
+ * riso_open_equip - let a flow be open
+ * @f: a flow with a queue, and a group
+ *
+ * Without memory for the counts it is never open.
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_open_equip(struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->mutex);
+	if (!f->passed)
+		WRITE_ONCE(f->passed, riso_passed_alloc());
+	if (!f->group->passed)
+		WRITE_ONCE(f->group->passed, riso_passed_alloc());
+}
+
+/**
+ * riso_open_update - see again whether a flow is open
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_open_update(struct riso_flow *f)
+{
+	bool open = f->rd->open && f->mode == RISO_FLOW_MANAGED && f->passed &&
+		    !f->posting && !f->paused && f->phase == RISO_PHASE_PACED &&
+		    f->state == IB_QPS_RTS && !riso_ring_len(&f->q);
+
+	lockdep_assert_held(&f->rd->lock);
+	if (f->open != open)
+		WRITE_ONCE(f->open, open);
+}
+
+/* What a group has posted since it was looked at last, in any way; under &riso_dev.lock. */
+static void look_at_group(struct riso_dev *rd, struct riso_group *g, u64 now, u64 *posted)
+{
+	struct riso_passed sum;
+	int dir;
+
+	lockdep_assert_held(&rd->lock);
+	riso_passed_sum(g->passed, &sum);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		u64 passed = sum.bytes[dir] - g->passed_seen[dir];
+
+		posted[dir] = g->bytes[dir] + sum.bytes[dir] - g->posted_seen[dir];
+		g->posted_seen[dir] += posted[dir];
+		g->passed_seen[dir] += passed;
+		if (!passed)
+			continue;
+		g->used_ns += riso_cost_of(rd, passed, 0, rd->cfg.max_rate);
+		riso_line_note_active(&rd->arb[dir], g, now);
+	}
+}
+
+/**
+ * riso_open_watch - find out whether groups fill the device
+ * @rd: the device
+ * @now: time, ns
+ * @contended: filled in: several groups may post, so look again soon
+ *
+ * Context: &riso_dev.mutex, may sleep.
+ * Return: true if the device has become open, or is open no longer: then
+ * riso_manage_refresh_all() has to be called.
+ */
+bool riso_open_watch(struct riso_dev *rd, u64 now, bool *contended)
+{
+	u64 full = riso_bytes_in(now - rd->looked_ns, rd->cfg.max_rate) / RISO_FULL_PART;
+	u32 groups = 0, active[RISO_DIRS] = {};
+	u64 total[RISO_DIRS] = {};
+	u64 posted[RISO_DIRS];
+	struct riso_group *g;
+	unsigned long id;
+	u32 cost = 0;
+	bool was;
+	int dir;
+
+	lockdep_assert_held(&rd->mutex);
+	rd->looked_ns = now;
+	xa_for_each(&rd->groups, id, g) {
+		spin_lock_irq(&rd->lock);
+		look_at_group(rd, g, now, posted);
+		spin_unlock_irq(&rd->lock);
+		groups++;
+		for (dir = 0; dir < RISO_DIRS; dir++) {
+			active[dir] += !!posted[dir];
+			total[dir] += posted[dir];
+		}
+		riso_dev_pass(rd, &cost, 1);
+	}
+	*contended = groups > 1;
+
+	spin_lock_irq(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		if (active[dir] > 1 && total[dir] >= full)
+			rd->full_ns = now + RISO_CLOSED_NS;
+	was = rd->open;
+	rd->full = now < rd->full_ns;
+	rd->open = !riso_is_shaped(rd) && !rd->full;
+	spin_unlock_irq(&rd->lock);
+	return was != rd->open;
+}

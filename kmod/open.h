@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Open flows: their posts go straight to the provider. See open.c.
+ */
+#ifndef RISO_OPEN_H
+#define RISO_OPEN_H
+
+#include <linux/percpu.h>
+
+#include "core/wr.h"
+#include "flow.h"
+
+/**
+ * riso_open_count - count what passes of an open flow
+ * @f: the flow
+ * @wr: first work request
+ * @sign: 1, or -1 for what the provider has refused
+ *
+ * Nothing is written that another CPU writes.
+ *
+ * Context: any, not preempted, under RCU.
+ */
+static __always_inline void riso_open_count(const struct riso_flow *f,
+					    const struct ib_send_wr *wr, int sign)
+{
+	struct riso_passed __percpu *whole = READ_ONCE(READ_ONCE(f->group)->passed);
+	struct riso_passed __percpu *own = READ_ONCE(f->passed);
+	int i;
+
+	for (; wr; wr = wr->next) {
+		enum riso_dir dir = riso_wr_is_read(wr->opcode) ? RISO_RX : RISO_TX;
+		s64 len = 0;
+
+		if (riso_wr_has_data(wr->opcode))
+			for (i = 0; i < wr->num_sge; i++)
+				len += wr->sg_list[i].length;
+		this_cpu_add(own->bytes[dir], sign * len);
+		this_cpu_add(own->wrs, sign);
+		/* One that the flow has joined just now may have none. */
+		if (!whole)
+			continue;
+		this_cpu_add(whole->bytes[dir], sign * len);
+		this_cpu_add(whole->wrs, sign);
+	}
+}
+
+void riso_open_equip(struct riso_flow *f);
+void riso_open_update(struct riso_flow *f);
+bool riso_open_watch(struct riso_dev *rd, u64 now, bool *contended);
+
+#endif /* RISO_OPEN_H */
