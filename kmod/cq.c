@@ -37,13 +37,7 @@
  */
 struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq)
 {
-	struct riso_cq *c;
-
-	hash_for_each_possible_rcu(rd->cqs, c, hash, (unsigned long)cq,
-				   lockdep_is_held(&rd->mutex))
-		if (c->cq == cq)
-			return c;
-	return NULL;
+	return riso_cq_look_up(rd, cq);
 }
 
 static void wake_ulp(struct work_struct *work)

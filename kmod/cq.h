@@ -12,7 +12,8 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
-struct riso_dev;
+#include "dev.h"
+
 struct riso_flow;
 
 enum {
@@ -94,6 +95,26 @@ static inline void riso_cq_tag(struct riso_cq *c)
 	c->resting = false;
 	if (!c->tagged)
 		WRITE_ONCE(c->tagged, true);
+}
+
+/**
+ * riso_cq_look_up - look a CQ up
+ * @rd: its device
+ * @cq: the CQ
+ *
+ * Context: under RCU or &riso_dev.mutex.
+ * Return: its shadow or NULL.
+ */
+static __always_inline struct riso_cq *riso_cq_look_up(struct riso_dev *rd,
+						       const struct ib_cq *cq)
+{
+	struct riso_cq *c;
+
+	hash_for_each_possible_rcu(rd->cqs, c, hash, (unsigned long)cq,
+				   lockdep_is_held(&rd->mutex))
+		if (c->cq == cq)
+			return c;
+	return NULL;
 }
 
 struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq);

@@ -85,21 +85,42 @@ static noinline int post_managed(struct riso_flow *f, const struct ib_send_wr *w
 }
 
 /*
- * An open flow, whose posts are counted already. The QP is its owner's, who keeps it alive, and
- * so its flow.
+ * The hooks of posts and polls look something up, and most of the time pass on. They keep their
+ * CPU meanwhile, which is cheaper than RCU's own lock and holds grace periods up as well. On
+ * PREEMPT_RT they cannot, as the provider's locks sleep.
  */
-static noinline int post_open(struct riso_dev *rd, struct ib_qp *qp, const struct ib_send_wr *wr,
+static __always_inline void look_up_begin(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_lock();
+	else
+		rcu_read_lock_sched();
+}
+
+static __always_inline void look_up_end(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_unlock();
+	else
+		rcu_read_unlock_sched();
+}
+
+/* An open flow: its owner keeps the QP alive, and so the flow. */
+static noinline int post_open(struct ib_qp *qp, const struct ib_send_wr *wr,
 			      const struct ib_send_wr **bad_wr, const struct riso_flow *f)
 {
 	int err;
 
+	preempt_disable();
+	riso_open_count(f, wr, 1);
+	preempt_enable();
 	/* Some providers refuse without saying where. */
 	*bad_wr = wr;
-	err = rd->orig.post_send(qp, wr, bad_wr);
+	err = f->rd->orig.post_send(qp, wr, bad_wr);
 	if (unlikely(err)) {
-		rcu_read_lock_sched();
+		preempt_disable();
 		riso_open_count(f, *bad_wr, -1);
-		rcu_read_unlock_sched();
+		preempt_enable();
 	}
 	return err;
 }
@@ -132,40 +153,47 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 			  const struct ib_send_wr **bad_wr)
 {
 	struct riso_dev *rd = dev_of(qp->device);
-	bool passes = !READ_ONCE(rd->observing);
 	struct riso_flow *f;
+	bool looks, open;
 
 	/* rxe calls with no work request for user QPs: it is a doorbell. */
 	if (qp->uobject)
 		return rd->orig.post_send(qp, wr, bad_wr);
-	rcu_read_lock_sched();
+	look_up_begin();
 	f = riso_flow_find(rd, qp, false);
-	if (f && READ_ONCE(f->open)) {
-		riso_open_count(f, wr, 1);
-		rcu_read_unlock_sched();
-		return post_open(rd, qp, wr, bad_wr, f);
-	}
-	passes = passes && (!f || READ_ONCE(f->mode) == RISO_FLOW_PASS);
-	rcu_read_unlock_sched();
-	return passes ? rd->orig.post_send(qp, wr, bad_wr) :
-			post_looked_at(rd, qp, wr, bad_wr);
+	open = f && READ_ONCE(f->open);
+	looks = READ_ONCE(rd->observing) || (f && READ_ONCE(f->mode) != RISO_FLOW_PASS);
+	look_up_end();
+	if (open)
+		return post_open(qp, wr, bad_wr, f);
+	if (unlikely(looks))
+		return post_looked_at(rd, qp, wr, bad_wr);
+	return rd->orig.post_send(qp, wr, bad_wr);
 }
 
-/*
- * A flow may have posted while this was polled around us, and its tags be among what was
- * found.
- */
-static int recheck_tags(struct riso_dev *rd, struct riso_cq *c, struct ib_cq *cq, int num,
-			int found, struct ib_wc *wc)
+/* A CQ that may have our tags, or is timed, or has no shadow */
+static noinline int poll_looked_at(struct riso_dev *rd, struct ib_cq *cq, int num,
+				   struct ib_wc *wc)
 {
-	/* Pairs with &riso_dev.lock: a flow posts under it after riso_cq.tagged was set. */
-	smp_rmb();
-	/* The CQ may have had no shadow then. */
-	if (!c)
-		c = riso_cq_find(rd, cq);
-	if (!c || !READ_ONCE(c->tagged))
-		return found;
-	return riso_cq_poll(c, num, found, wc);
+	struct riso_cq *c;
+	int ret;
+
+	rcu_read_lock();
+	c = riso_cq_find(rd, cq);
+	if (c && READ_ONCE(c->tagged)) {
+		ret = riso_cq_poll(c, num, 0, wc);
+	} else {
+		ret = rd->orig.poll_cq(cq, num, wc);
+		/* Pairs with &riso_dev.lock, see hook_poll_cq(). */
+		smp_rmb();
+		c = c ?: riso_cq_find(rd, cq);
+		if (ret > 0 && c && READ_ONCE(c->tagged))
+			ret = riso_cq_poll(c, num, ret, wc);
+	}
+	if (READ_ONCE(rd->timing))
+		riso_observe_polled(rd, cq, wc, ret);
+	rcu_read_unlock();
+	return ret;
 }
 
 static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
@@ -176,18 +204,21 @@ static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 
 	if (cq->uobject)
 		return rd->orig.poll_cq(cq, num, wc);
-	rcu_read_lock();
-	c = riso_cq_find(rd, cq);
-	if (c && READ_ONCE(c->tagged)) {
-		ret = riso_cq_poll(c, num, 0, wc);
-	} else {
-		ret = rd->orig.poll_cq(cq, num, wc);
-		if (ret > 0)
-			ret = recheck_tags(rd, c, cq, num, ret, wc);
+	look_up_begin();
+	c = riso_cq_look_up(rd, cq);
+	if (!c || READ_ONCE(c->tagged) || READ_ONCE(rd->timing)) {
+		look_up_end();
+		return poll_looked_at(rd, cq, num, wc);
 	}
-	if (READ_ONCE(rd->timing))
-		riso_observe_polled(rd, cq, wc, ret);
-	rcu_read_unlock();
+	ret = rd->orig.poll_cq(cq, num, wc);
+	/*
+	 * A flow may have posted meanwhile, and its tags be among what was found. Pairs with
+	 * &riso_dev.lock: a flow posts under it after riso_cq.tagged was set.
+	 */
+	smp_rmb();
+	if (unlikely(READ_ONCE(c->tagged)) && ret > 0)
+		ret = riso_cq_poll(c, num, ret, wc);
+	look_up_end();
 	return ret;
 }
 

@@ -18,7 +18,7 @@
  *
  * Nothing is written that another CPU writes.
  *
- * Context: any, not preempted, under RCU.
+ * Context: any, not preempted; the flow is kept alive by the owner of its QP.
  */
 static __always_inline void riso_open_count(const struct riso_flow *f,
 					    const struct ib_send_wr *wr, int sign)

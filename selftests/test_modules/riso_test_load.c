@@ -48,6 +48,8 @@
 #define LOAD_MAX_SAMPLES SZ_64K
 /* posts that are measured: their median is told */
 #define LOAD_COSTS	256
+/* The module looks twice, at most a quarter of a second apart, before it lets a CQ go. */
+#define LOAD_REST_MS	1000
 /* what was posted ends within this time */
 #define LOAD_END_MS	20000
 
@@ -688,6 +690,8 @@ static int run_cost(struct load *l)
 		      measure_cost(l, &l->bulk[0], q->cq, 0);
 		if (err)
 			return err;
+		/* Nothing of that queue pair is in the CQ any more. */
+		msleep(LOAD_REST_MS);
 	}
 	for (i = 0; i < rounds; i++) {
 		err = measure_cost(l, q, q->cq, i);
