@@ -187,6 +187,7 @@ struct riso_group_info {
  * @busy: flows with bytes in flight
  * @last: group served last
  * @last_ns: when that was
+ * @window_held: the window, and not the clock, kept the next piece back
  * @contested_ns: until when more than one group is taken to be active
  * @hold: who waits
  */
@@ -198,6 +199,7 @@ struct riso_arb {
 	unsigned int busy;
 	const struct riso_group *last;
 	u64 last_ns;
+	bool window_held;
 	u64 contested_ns;
 	struct riso_waiters hold;
 };

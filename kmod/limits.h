@@ -87,7 +87,7 @@ static inline u64 riso_window(const struct riso_dev *rd)
 }
 
 /**
- * riso_window_late - what may be out of a shaped device
+ * riso_window_covered - what may be out of a shaped device
  * @rd: the device
  * @dir: direction
  *
@@ -97,13 +97,13 @@ static inline u64 riso_window(const struct riso_dev *rd)
  * Context: under &riso_dev.lock.
  * Return: bytes; the window, and what leaves while completions are under way.
  */
-static inline u64 riso_window_late(const struct riso_dev *rd, enum riso_dir dir)
+static inline u64 riso_window_covered(const struct riso_dev *rd, enum riso_dir dir)
 {
 	u64 window = riso_window(rd);
 
 	if (rd->cfg.inflight_bytes != RISO_AUTO || rd->paces_chunks)
 		return window;
-	return window + riso_bytes_in(rd->arb[dir].estimate.late, rd->cfg.safe_util);
+	return window + riso_bytes_in(rd->arb[dir].estimate.cover, rd->cfg.safe_util);
 }
 
 /**

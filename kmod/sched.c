@@ -221,7 +221,8 @@ static void throttle(struct riso_flow *f, enum riso_dir dir, const struct riso_p
 	struct riso_dev *rd = f->rd;
 	struct riso_arb *a = &rd->arb[dir];
 
-	if (say->verdict == RISO_PACER_WINDOW) {
+	a->window_held = say->verdict == RISO_PACER_WINDOW;
+	if (a->window_held) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
 		trace_throttle(f, dir, 0, a->pacer.load, l->window, RISO_CAUSE_DEVICE);
@@ -245,7 +246,7 @@ static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_d
 	};
 
 	if (l.clocked)
-		l.window = riso_window_late(rd, dir);
+		l.window = riso_window_covered(rd, dir);
 	else if (now < rd->arb[dir].contested_ns)
 		l.window = riso_process_open_limit(rd, dir);
 	return l;

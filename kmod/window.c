@@ -78,7 +78,7 @@ struct riso_room riso_window_room(const struct riso_flow *f, const struct riso_n
 		room.chunk = riso_chunk_round(room.chunk, f->mtu);
 		room.limit = 0;
 		if (!f->path.probes)
-			room.limit = riso_window_late(rd, next->dir) + room.chunk + path;
+			room.limit = riso_window_covered(rd, next->dir) + room.chunk + path;
 	}
 	room.need = riso_piece_wire(riso_piece_len(next, room.chunk), f->mtu);
 	return room;
@@ -294,7 +294,8 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot)
 		return;
 	if (f->path.rtt_min != RISO_NEVER) {
 		left = due_of(f, slot);
-		riso_estimate_late(&a->estimate, now - min(now, left));
+		riso_estimate_cover(&a->estimate, a->window_held && a->pacer.load <= slot->wire[dir],
+				    now - min(now, left));
 		due = max(due, left);
 	}
 	a->pacer.completed_ns = min(now, due);

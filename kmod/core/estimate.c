@@ -8,8 +8,9 @@
  * - The ceiling: what a device delivers that was full all the time. MaxRate may be set too
  *   high, or the device may be slower than its port says. A ceiling is believed for a
  *   second.
- * - The lateness: how long after a piece has left its completion is seen. Adapters delay
- *   their events, and processors have other things to do.
+ * - The cover: for how long the device needs work while completions are under way. Adapters
+ *   delay their events, and processors have other things to do. It grows when the device has
+ *   run dry although something was held, and shrinks slowly.
  * - The path: the smallest time from post to completion, without the time that the
  *   message itself takes on the wire. It holds for an epoch of a second, or of 200 times
  *   itself.
@@ -24,9 +25,12 @@
 /* Samples of 20 ms together tell a ceiling: a single one is too coarse. */
 #define FULL_NS		(4 * SAMPLE_NS)
 /* Adapters delay events by 32 us at most, and a processor is busy for as long at times. */
-#define LATE_MAX_NS	64000
-/* How late the latest piece was is forgotten over 16 others. */
-#define LATE_PART	16
+#define COVER_MAX_NS	64000
+/*
+ * The cover shrinks by a 256th with each completion that did not need it, so that the device runs
+ * dry, for a moment, once in some hundred.
+ */
+#define COVER_PART	256
 /* To let a path run empty takes two round trips: that is at most a hundredth of the time. */
 #define EMPTY_PART	200
 /* A ceiling is believed for a second: what held the device back may have ended. */
@@ -91,14 +95,17 @@ void riso_estimate_complete(struct riso_estimate *e, __u64 now)
 }
 
 /**
- * riso_estimate_late - a piece was seen to complete late
+ * riso_estimate_cover - a piece has completed: was the window too small?
  * @e: the estimate
- * @ns: how late
+ * @dry: the device has nothing more to send, although the window kept something from it
+ * @ns: how long ago it ran dry
  */
-void riso_estimate_late(struct riso_estimate *e, __u64 ns)
+void riso_estimate_cover(struct riso_estimate *e, bool dry, __u64 ns)
 {
-	ns = riso_min(ns, LATE_MAX_NS);
-	e->late = ns >= e->late ? ns : e->late - (e->late - ns) / LATE_PART;
+	if (dry)
+		e->cover = riso_min(e->cover + ns, COVER_MAX_NS);
+	else
+		e->cover -= (e->cover + COVER_PART - 1) / COVER_PART;
 }
 
 /**

@@ -20,8 +20,7 @@
  * @full_ns: time that these samples took
  * @ceiling: what the full device delivered, bytes per second, RISO_NEVER if nobody knows
  * @ceiling_ns: when @ceiling was measured
- * @late: how long after it left the device a piece was seen to complete, ns: the latest of
- *	about the last 16
+ * @cover: time for which the device needs work while completions are under way, ns
  */
 struct riso_estimate {
 	__u64 done;
@@ -35,7 +34,7 @@ struct riso_estimate {
 	__u64 full_ns;
 	__u64 ceiling;
 	__u64 ceiling_ns;
-	__u64 late;
+	__u64 cover;
 };
 
 /**
@@ -52,7 +51,7 @@ struct riso_path {
 
 void riso_estimate_restart(struct riso_estimate *e);
 void riso_estimate_complete(struct riso_estimate *e, __u64 now);
-void riso_estimate_late(struct riso_estimate *e, __u64 ns);
+void riso_estimate_cover(struct riso_estimate *e, bool dry, __u64 ns);
 void riso_estimate_expire(struct riso_estimate *e, __u64 now);
 __u64 riso_estimate_pace(__u64 safe_util, __u64 max_rate, __u64 ceiling);
 void riso_path_restart(struct riso_path *p, __u64 now);

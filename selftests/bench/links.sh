@@ -30,6 +30,7 @@ set_param()
 # wire RATE-MBPS [DELAY-NS [MODERATION-US]]
 wire()
 {
+	RATE=$1
 	set_param rate_mbps "$1"
 	set_param delay_ns "${2:-1000}"
 	set_param moder_us "${3:-0}"
@@ -77,14 +78,15 @@ release()
 	unload_module || die "cannot unload"
 }
 
-# both NAME [KEY=VALUE]...: without the module, and with it
+# both NAME [KEY=VALUE]...: without the module, and with it. SafeUtil leaves the device some
+# room, as an operator should.
 both()
 {
 	local name=$1
 	shift
 
 	measure "$name" plain load "$@"
-	isolate
+	isolate safe-util "$((RATE * 97 / 100))mbit"
 	measure "$name" isolated load "$@"
 	release
 }
@@ -118,9 +120,8 @@ part_busy()
 				every_us=97 wait_ms=5 window_ms=100
 			for qps in 1 16 256; do
 				both "busy $sched $rate $qps" qps=$qps every_us=97 \
-					len=$((qps > 16 ? 131072 : 1048576)) \
-					depth=$((qps > 16 ? 2 : 8)) \
-					wait_ms=100 window_ms=50
+					depth=$((qps > 16 ? 1 : 8)) \
+					wait_ms=100 window_ms=$((qps > 16 ? 200 : 50))
 			done
 		done
 	done
