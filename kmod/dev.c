@@ -417,6 +417,14 @@ static void port_work(struct work_struct *work)
 	if (!rate)
 		return;
 	mutex_lock(&rd->control);
+	/* What it has delivered it can, until the port is another. */
+	if (rate != rd->port_rate) {
+		rd->port_rate = rate;
+		spin_lock_irq(&rd->lock);
+		rd->delivered = 0;
+		spin_unlock_irq(&rd->lock);
+	}
+	rate = max(rate, READ_ONCE(rd->delivered));
 	changed = !rd->removing && riso_settings_follow_port(rd, rate);
 	mutex_unlock(&rd->control);
 	if (changed)
@@ -487,6 +495,7 @@ struct riso_dev *riso_dev_create(struct ib_device *ibdev)
 	riso_watch_init(rd);
 	rd->cfg = riso_config_begin(ibdev);
 	rd->own = rd->cfg;
+	rd->port_rate = rd->cfg.max_rate;
 	spin_lock_irq(&rd->lock);
 	riso_limits_update(rd);
 	spin_unlock_irq(&rd->lock);

@@ -207,6 +207,8 @@ struct riso_change {
  * @grants: grants that may still be given in this run, by direction
  * @num_processes: number of processes in @processes
  * @mtu: the largest of a path so far, bytes
+ * @delivered: rate at which completions came that was above MaxRate, bytes per second, or 0
+ * @port_rate: what the port told last, bytes per second, under @control
  * @shaped_ns: when @was_shaped was set last
  * @reap: flows with slots unretired, the one that posted longest ago first
  * @quiet: CQs whose owners the reaper wakes up
@@ -298,6 +300,8 @@ struct riso_dev {
 	int grants[RISO_DIRS];
 	u32 num_processes;
 	u32 mtu;
+	u64 delivered;
+	u64 port_rate;
 	u64 shaped_ns;
 	struct list_head reap;
 	struct list_head quiet;

@@ -31,7 +31,7 @@ bool riso_limits_update(struct riso_dev *rd)
 	lockdep_assert_held(&rd->lock);
 	rd->chunk = rd->cfg.chunk_bytes;
 	if (rd->chunk == RISO_AUTO)
-		rd->chunk = riso_chunk_auto(rd->cfg.max_rate);
+		rd->chunk = riso_chunk_auto(riso_rate(rd));
 	rd->chunk_ns = riso_time_of(rd->chunk, rd->cfg.safe_util);
 	rd->lately_ns = riso_time_of(riso_open_window(rd) / 2, rd->cfg.max_rate);
 	rd->paces_chunks = rd->chunk_ns >= RISO_TICK_NS;
@@ -50,7 +50,7 @@ bool riso_limits_update(struct riso_dev *rd)
 			riso_estimate_restart(&a->estimate);
 	}
 	bounds = (struct riso_bounds) {
-		.max_rate = rd->cfg.max_rate,
+		.max_rate = riso_rate(rd),
 		.chunk_bytes = rd->chunk,
 		.inflight_bytes = rd->cfg.inflight_bytes,
 	};

@@ -45,6 +45,33 @@ static inline bool riso_is_shaped(const struct riso_dev *rd)
 }
 
 /**
+ * riso_is_clocked - does the clock hold bulk of the kernel back?
+ * @rd: the device
+ *
+ * If SafeUtil is MaxRate nobody has said that the device needs room, and MaxRate may be a guess
+ * that is too low. Then the window alone keeps queues short, whatever the device can do.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true while the device is shaped and SafeUtil is less than MaxRate.
+ */
+static inline bool riso_is_clocked(const struct riso_dev *rd)
+{
+	return riso_is_shaped(rd) && rd->cfg.safe_util < rd->cfg.max_rate;
+}
+
+/**
+ * riso_rate - what the device can do, as far as known
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ * Return: MaxRate, or more if more was delivered, bytes per second.
+ */
+static inline u64 riso_rate(const struct riso_dev *rd)
+{
+	return max(rd->cfg.max_rate, rd->delivered);
+}
+
+/**
  * riso_cost_of - device time of a post
  * @rd: the device
  * @bytes: its wire bytes
@@ -103,7 +130,8 @@ static inline u64 riso_window_covered(const struct riso_dev *rd, enum riso_dir d
 
 	if (rd->cfg.inflight_bytes != RISO_AUTO || rd->paces_chunks)
 		return window;
-	return window + riso_bytes_in(rd->arb[dir].estimate.cover, rd->cfg.safe_util);
+	return window + riso_bytes_in(rd->arb[dir].estimate.cover,
+				      max(rd->cfg.safe_util, rd->delivered));
 }
 
 /**
@@ -142,7 +170,7 @@ static inline u64 riso_token(const struct riso_dev *rd)
  */
 static inline u64 riso_speed(const struct riso_dev *rd, enum riso_dir dir)
 {
-	return riso_estimate_speed(&rd->arb[dir].estimate, rd->cfg.max_rate);
+	return riso_estimate_speed(&rd->arb[dir].estimate, riso_rate(rd));
 }
 
 /**

@@ -142,6 +142,9 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	lockdep_assert_held(&rd->lock);
 	if (riso_is_shaped(rd))
 		riso_pacer_advance(&a->pacer, riso_tick(rd), bill->busy_ns, now);
+	/* It still says when processes may have grants: as soon as what was posted has left. */
+	if (!riso_is_clocked(rd))
+		a->pacer.next = min(a->pacer.next, now + riso_tick(rd) + rd->chunk_ns);
 	if (!a->pacer.load)
 		a->estimate.slack = true;
 	if (!bill->debt && !gd->share.in_line)

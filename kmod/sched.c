@@ -19,23 +19,21 @@
  *
  * When. While the device has a latency flow (L > 0), messages are cut to chunks
  * and two limits hold:
- * - The clock. It says until when the device has work, and bulk is posted when it
- *   is not ahead of the time. Each post advances it by its device time at SafeUtil.
- *   What a late timer has missed is lost, not made up for as a burst: the queue that
- *   a burst leaves would hardly get shorter at a rate near the link's. A device that
- *   delivers less than MaxRate although it is full slows the clock. Where chunks are
+ * - The clock, if SafeUtil is less than MaxRate. It says until when the device has work, and
+ *   bulk is posted when it is not ahead of the time. Each post advances it by its device
+ *   time at SafeUtil. What a late timer has missed is lost, not made up for as a burst: the
+ *   queue that a burst leaves would hardly get shorter at a rate near the link's. A device
+ *   that delivers less than MaxRate although it is full slows the clock. Where chunks are
  *   too short for a timer, the clock works in ticks.
- * - The window. It caps what is posted and not completed: per device two chunks
- *   beyond the paths' own bandwidth-delay products, per flow a chunk more. It is
- *   finer than whole chunks: between two completions the oldest piece is taken to
- *   leave the device at the rate at which it was seen to deliver. If MaxRate is set
- *   too high, or the timer is early, this is what keeps the queue short. Bytes of a
- *   flow that does not complete (its peer is gone, the network is slow) are not in
- *   the NIC's queue any more after a while: they count against the flow, not against
- *   the device.
- * With no latency flow nothing of the kernel is cut and the clock does not run. One active
- * group posts without limit. With more, a window keeps the queue here, where turns are
- * taken, rather than in the device; programs cut to 128 KB then, to take turns too.
+ * - The window. It caps what is posted and not completed: per device two chunks, and what
+ *   covers the time that completions take, beyond the paths' own bandwidth-delay products;
+ *   per flow a chunk more. It is finer than whole chunks: between two completions the oldest
+ *   piece is taken to leave the device at the rate at which it was seen to deliver. Bytes of
+ *   a flow that does not complete (its peer is gone, the network is slow) are not in the
+ *   NIC's queue any more after a while: they count against the flow, not against the device.
+ * With no latency flow nothing of the kernel is cut and the clock does not run. Flows are open
+ * (open.c) unless several groups fill the device. Then a window keeps the queue here, where
+ * turns are taken; programs cut to 128 KB then, to take turns too.
  *
  * What cannot wait goes at once. What a sparse group posts is charged as debt: a group
  * that had nothing held may post a chunk in each slice, in one chain or many, and a reply
@@ -238,14 +236,14 @@ static void throttle(struct riso_flow *f, enum riso_dir dir, const struct riso_p
 static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_dir dir, u64 now)
 {
 	struct riso_pacer_limits l = {
-		.clocked = riso_is_shaped(rd),
+		.clocked = riso_is_clocked(rd),
 		.tick_ns = riso_tick(rd),
 		.pace = riso_pace(rd, dir),
 		.speed = riso_speed(rd, dir),
 		.window = RISO_NEVER,
 	};
 
-	if (l.clocked)
+	if (riso_is_shaped(rd))
 		l.window = riso_window_covered(rd, dir);
 	else if (now < rd->arb[dir].contested_ns)
 		l.window = riso_process_open_limit(rd, dir);
@@ -262,7 +260,7 @@ static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
 
 	say = riso_window_ask(f, next, &l, &room, now);
 	/* It may be processes that fill it, which nobody has looked at for a while. */
-	if (say.verdict == RISO_PACER_WINDOW && !l.clocked && !list_empty(&rd->processes)) {
+	if (say.verdict == RISO_PACER_WINDOW && !riso_is_shaped(rd) && !list_empty(&rd->processes)) {
 		riso_process_read_some(rd, now);
 		l.window = riso_process_open_limit(rd, next->dir);
 		say = riso_window_ask(f, next, &l, &room, now);

@@ -12,6 +12,7 @@
 
 #include "cq.h"
 #include "flow.h"
+#include "limits.h"
 #include "line.h"
 #include "manage.h"
 #include "open.h"
@@ -24,6 +25,8 @@
 enum {
 	/* Flows that are stuck are looked for every 250 ms. */
 	RISO_CHECK_NS = NSEC_PER_SEC / 4,
+	/* Completions come in bursts: a rate is above MaxRate when it is so by a sixteenth. */
+	RISO_ABOVE_PART = 16,
 	/* The averages of pressure.c decay as if they were taken every 2 s. */
 	RISO_AVERAGE_NS = 2 * NSEC_PER_SEC,
 };
@@ -50,6 +53,33 @@ static void average_pressure(struct riso_dev *rd)
 	riso_dev_unlock(rd);
 }
 
+/* Does the device deliver more than MaxRate? Then that, a guess or not, is too low. */
+static void watch_rate(struct riso_dev *rd, u64 now)
+{
+	bool refresh = false;
+	u64 rate = 0;
+	int dir;
+
+	spin_lock_irq(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		struct riso_estimate *e = &rd->arb[dir].estimate;
+
+		riso_estimate_expire(e, now);
+		rate = max(rate, riso_max(e->rate, e->rate_prev));
+	}
+	if (rate > riso_rate(rd) + riso_rate(rd) / RISO_ABOVE_PART) {
+		rd->delivered = rate;
+		refresh = riso_limits_update(rd);
+	}
+	spin_unlock_irq(&rd->lock);
+	if (!refresh)
+		return;
+	riso_dev_lock(rd);
+	riso_manage_refresh_all(rd);
+	riso_dev_unlock(rd);
+	queue_work(riso_wq, &rd->port);
+}
+
 /* Whether groups fill the device; looked at often while there are several. */
 static bool watch_groups(struct riso_dev *rd, u64 now)
 {
@@ -68,16 +98,12 @@ static void watch_device(struct work_struct *work)
 					   struct riso_dev, watch);
 	u64 now = ktime_get_ns();
 	bool busy;
-	int dir;
 
 	busy = riso_process_watch(rd);
 	busy |= watch_groups(rd, now);
 	if (now - rd->checked_ns >= RISO_CHECK_NS) {
 		rd->checked_ns = now;
-		spin_lock_irq(&rd->lock);
-		for (dir = 0; dir < RISO_DIRS; dir++)
-			riso_estimate_expire(&rd->arb[dir].estimate, now);
-		spin_unlock_irq(&rd->lock);
+		watch_rate(rd, now);
 		riso_flow_check_all(rd);
 		riso_sched_run(rd);
 		average_pressure(rd);

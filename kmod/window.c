@@ -29,7 +29,7 @@ enum {
 static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
 {
 	return riso_path_bytes(&f->path, riso_estimate_path_rate(&f->rd->arb[dir].estimate,
-								 f->rd->cfg.max_rate));
+								 riso_rate(f->rd)));
 }
 
 /* Pieces of a flow that may be out while those before them are on the path */
@@ -49,7 +49,7 @@ static u32 largest_piece(const struct riso_dev *rd)
 
 	if (ns == RISO_AUTO)
 		return RISO_PIECE_MAX;
-	return min_t(u64, RISO_PIECE_MAX, riso_bytes_in(ns / RISO_PIECE_PART, rd->cfg.max_rate));
+	return min_t(u64, RISO_PIECE_MAX, riso_bytes_in(ns / RISO_PIECE_PART, riso_rate(rd)));
 }
 
 /**
