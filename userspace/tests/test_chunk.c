@@ -388,6 +388,33 @@ static void round_chunk(void **state)
 	assert_int_equal(riso_chunk_round(MB, 4 * KB), MB);
 }
 
+/* 8 us of the link, in whole pages, and never less or more than is useful. */
+static void automatic_chunk(void **state)
+{
+	(void)state;
+	assert_int_equal(riso_chunk_auto(100000), 4 * KB);
+	assert_int_equal(riso_chunk_auto(50000000), 4 * KB);
+	assert_int_equal(riso_chunk_auto(3125000000), 24 * KB);
+	assert_int_equal(riso_chunk_auto(12500000000), 96 * KB);
+	assert_int_equal(riso_chunk_auto(50000000000), 388 * KB);
+	assert_int_equal(riso_chunk_auto(200000000000), 512 * KB);
+	assert_int_equal(riso_chunk_auto(1000000000000), 512 * KB);
+}
+
+/* Few pieces are larger on a long path, and no larger than is allowed. */
+static void filling_chunk(void **state)
+{
+	(void)state;
+	assert_int_equal(riso_chunk_fill(4 * KB, 0, 1, MB), 4 * KB);
+	assert_int_equal(riso_chunk_fill(4 * KB, 15 * 4 * KB, 15, MB), 4 * KB);
+	assert_int_equal(riso_chunk_fill(4 * KB, 15 * 64 * KB, 15, MB), 64 * KB);
+	assert_int_equal(riso_chunk_fill(4 * KB, 1 << 30, 15, MB), MB);
+	assert_int_equal(riso_chunk_fill(4 * KB, 1 << 30, 15, 16 * KB), 16 * KB);
+	/* What is set is not made smaller. */
+	assert_int_equal(riso_chunk_fill(64 * KB, 1 << 30, 15, 16 * KB), 64 * KB);
+	assert_int_equal(riso_chunk_fill(MB, UINT64_MAX, 1, MB), MB);
+}
+
 static void wire_bytes(void **state)
 {
 	static const struct {
@@ -525,6 +552,8 @@ int main(void)
 		TEST(cut_again),
 		TEST(next_chunk),
 		TEST(round_chunk),
+		TEST(automatic_chunk),
+		TEST(filling_chunk),
 		TEST(wire_bytes),
 		TEST(wire_of_chunks),
 		TEST(merge_table),

@@ -15,6 +15,7 @@
 
 #include "../random.h"
 #include "adapter.h"
+#include "core/chunk.h"
 #include "core/estimate.h"
 #include "core/pacer.h"
 #include "core/share.h"
@@ -87,6 +88,7 @@ static struct {
 	uint64_t posted_ns;	/* what they take at the pace, rounded down each */
 	uint64_t timer_ns;
 	uint64_t polled_ns;	/* when completions were looked for last */
+	uint64_t nearest_ns;	/* the shortest delay that the path has had, if it changes */
 } w;
 
 static uint64_t cost(uint64_t bytes)
@@ -156,7 +158,7 @@ static void complete_oldest(void)
 	update_load();
 	/* The device is not thought to be faster, nor the path shorter, than they are. */
 	assert_true(w.estimate.peak <= w.adapter.rate + w.adapter.rate / 10);
-	assert_true(w.path.rtt_min >= w.adapter.delay_ns);
+	assert_true(w.path.rtt_min >= (w.nearest_ns ? w.nearest_ns : w.adapter.delay_ns));
 }
 
 static void poll_adapter(void)
@@ -279,6 +281,9 @@ static bool take_turn(struct group *g)
 	struct riso_pacer_say say;
 	uint64_t chunks = 1;
 
+	/* One piece at a time sees the delay of the path. */
+	if (w.path.probes && w.inflight)
+		return false;
 	say = riso_pacer_ask(&w.pacer, &w.limits, w.chunk, &oldest, w.now);
 	if (riso_pacer_is_open(&w.pacer, &w.limits, w.chunk, w.now))
 		assert_int_equal(say.verdict, RISO_PACER_GO);
@@ -454,6 +459,68 @@ static void conserves_work(void **state)
 	assert_true(w.posted > 49900000 && w.posted < 50100000);
 }
 
+/* However long the path is, it is filled within the first second. */
+static void fills_the_path(void **state)
+{
+	static const uint64_t rates[] = { 50000000, 3125000000, 12500000000 };
+	static const uint64_t delays[] = { 20000, 100000, 500000, 1000000, 4000000, 12000000 };
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		for (k = 0; k < sizeof(delays) / sizeof(*delays); k++) {
+			begin_busy_world(rates[i], delays[k]);
+			w.chunk = riso_chunk_fill(riso_chunk_auto(rates[i]),
+						  riso_bytes_in(delays[k], rates[i]), 32,
+						  1 << 20);
+			w.limits.window = 2 * w.chunk;
+			run_for(RISO_SECOND);
+			assert_true(w.posted > rates[i] / 100 * 95);
+			assert_true(w.path.rtt_min < delays[k] + 1000);
+		}
+	}
+}
+
+/* A path that has become longer is found out, and is not taken for a queue. */
+static void follows_the_path(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	begin_busy_world(50000000, 100000);
+	w.nearest_ns = 100000;
+	run_for(100000000);
+	assert_true(w.path.rtt_min >= 100000 && w.path.rtt_min < 101000);
+	/* Pieces that are out keep their time. */
+	w.adapter.delay_ns = 3000000;
+	run_for(2 * RISO_SECOND);
+	assert_true(w.path.rtt_min >= 3000000 && w.path.rtt_min < 3001000);
+	before = w.posted;
+	run_for(RISO_SECOND / 2);
+	assert_true(w.posted - before > 50000000 / 2 / 100 * 95);
+	/* One that has become shorter is seen at once. */
+	riso_path_sample(&w.path, w.now - 100000, 0, w.now);
+	assert_int_equal(w.path.rtt_min, 100000);
+}
+
+/* A window that lets the device run dry grows as far as it has to, and shrinks again. */
+static void covers_completions(void **state)
+{
+	struct riso_estimate e = {};
+	int i;
+
+	(void)state;
+	riso_estimate_cover(&e, true, 3000);
+	riso_estimate_cover(&e, true, 2000);
+	assert_int_equal(e.cover, 5000);
+	for (i = 0; i < 100; i++)
+		riso_estimate_cover(&e, true, 30000);
+	assert_true(e.cover >= 32000 && e.cover <= 100000);
+	for (i = 0; i < 10000; i++)
+		riso_estimate_cover(&e, false, 30000);
+	assert_int_equal(e.cover, 0);
+}
+
 /* A device that is slower than its settings say is found out, and its path too. */
 static void learns_rate_and_path(void **state)
 {
@@ -539,6 +606,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(multiplies_and_divides),
 		cmocka_unit_test(conserves_work),
+		cmocka_unit_test(fills_the_path),
+		cmocka_unit_test(follows_the_path),
+		cmocka_unit_test(covers_completions),
 		cmocka_unit_test(learns_rate_and_path),
 		cmocka_unit_test(waits_for_the_path),
 		cmocka_unit_test(limits_debt),
