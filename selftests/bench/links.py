@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+What links.sh has measured, as ratios to the run without the module: one line for each
+figure, with what it must be and the aim. Leaves the same in result.json.
+"""
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+# A chunk takes so long on the wire, so a small message may wait for the rest of one.
+CHUNK_US = 8
+
+
+class Runs:
+    """The runs by name and by how they were made."""
+
+    def __init__(self, path):
+        self.runs = {}
+        for line in path.read_text().splitlines():
+            run = json.loads(line)
+            self.runs[run["name"], run["how"]] = run["result"]
+
+    def get(self, name, how):
+        return self.runs.get((name, how))
+
+    def names(self, pattern):
+        """The names that match, with the groups of the pattern, in order, each once."""
+        seen = {}
+        for name, _ in self.runs:
+            match = re.fullmatch(pattern, name)
+            if match:
+                seen[name] = match.groups()
+        return seen.items()
+
+
+def rate(window, group=None):
+    """Bytes per second of a window, of one group or of all."""
+    keys = ("bytes0", "bytes1") if group is None else (f"bytes{group}",)
+    return sum(window.get(k, 0) for k in keys) / (window["ns"] / 1e9)
+
+
+def kept(runs, name, window=0):
+    plain, isolated = runs.get(name, "plain"), runs.get(name, "isolated")
+    if not plain or not isolated or not rate(plain["windows"][window]):
+        return None
+    return rate(isolated["windows"][window]) / rate(plain["windows"][window])
+
+
+def added(runs, name, base):
+    """Instructions that a post and the poll for it cost more."""
+    run, plain = runs.get(name, "isolated"), runs.get(base, "plain")
+    if not run or not plain:
+        return None
+    return sum(run[k] - plain[k] for k in ("post_ns", "poll_ns"))
+
+
+def beyond_residual(runs, name, alone):
+    """99th percentile of small messages beyond alone and the rest of a chunk, us"""
+    run, plain = runs.get(name, "isolated"), runs.get(alone, "plain")
+    if not run or not plain or not run["samples"]:
+        return None
+    return (run["p99_ns"] - plain["p99_ns"]) / 1000 - CHUNK_US
+
+
+def rows(runs):
+    """Figure, value, must, aim: upper bounds, or lower ones if they are tuples"""
+    out = [
+        (f"instructions of post and poll: {title}", added(runs, name, base), must, aim)
+        for title, name, base, must, aim in (
+            ("latency flow", "latency", "cost", 60, 40),
+            ("latency flow, CQ shared with a managed one", "latency, shared CQ", "cost",
+             60, 40),
+            ("managed, device open", "managed, open", "cost", 120, 60),
+            ("managed, device open, chains of 8", "managed, open, of 8", "cost of 8",
+             120, 60))
+    ]
+    for name, (sched, mbps, qps) in runs.names(r"busy (\w+) (\d+) (\d+)"):
+        title = f"{int(mbps) // 1000} Gbit/s, {sched}, {qps} queue pairs"
+        out.append((f"kept: {title}", kept(runs, name), (0.95,), (0.98,)))
+        out.append((f"99th beyond a chunk, us: {title}",
+                    beyond_residual(runs, name, f"alone {sched} {mbps}"), 10, 5))
+    for name, (mbps, qps) in runs.names(r"no latency flow (\d+) (\d+)"):
+        out.append((f"kept: no latency flow, {int(mbps) // 1000} Gbit/s, {qps} queue pairs",
+                    kept(runs, name), (0.97,), None))
+    for name, (mbps, _) in runs.names(r"moderated (\d+) (\d+)"):
+        out.append((f"kept: events 32 us late, {int(mbps) // 1000} Gbit/s",
+                    kept(runs, name), (0.95,), None))
+    for name, (mbps, rtt, read, qps) in runs.names(r"far (\d+) (\d+) (\d) (\d+)"):
+        title = (f"round trip {rtt} us, {int(mbps) // 1000} Gbit/s, "
+                 f"{'READ' if read == '1' else 'WRITE'}, {qps}")
+        for second in (0, 2, 5):
+            out.append((f"kept in second {second + 1}: {title}",
+                        kept(runs, name, second), (0.95,), (0.98,)))
+    for name, (weight,) in runs.names(r"groups (\d+)"):
+        run = runs.get(name, "isolated")
+        out.append((f"kept: two groups, weights {weight}:100", kept(runs, name), (0.97,), None))
+        if run:
+            want = int(weight) / 100
+            share = rate(run["windows"][0], 1) / max(rate(run["windows"][0], 0), 1)
+            out.append((f"share of two groups / weights {weight}:100", share / want,
+                        (0.98, 1.02), None))
+    return [row for row in out if row[1] is not None]
+
+
+def holds(value, bound):
+    if not isinstance(bound, tuple):
+        return value <= bound
+    return value >= bound[0] and (len(bound) == 1 or value <= bound[1])
+
+
+def show(bound):
+    if bound is None:
+        return ""
+    if not isinstance(bound, tuple):
+        return f"<= {bound:g}"
+    return f">= {bound[0]:g}" if len(bound) == 1 else f"{bound[0]:g}-{bound[1]:g}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("kernel", "commit", "clock"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("out", type=pathlib.Path)
+    args = parser.parse_args()
+
+    figures = []
+    print(f"Linux {args.kernel}, {args.commit}: the test adapter nullrdma; {args.clock}\n")
+    print(f"{'':66}{'measured':>9}  {'must':11}aim")
+    for title, value, must, aim in rows(Runs(args.out / "links.jsonl")):
+        verdict = ("aim" if aim is not None and holds(value, aim)
+                   else "ok" if holds(value, must) else "MISSED")
+        figures.append({"figure": title, "value": value, "must": must, "aim": aim,
+                        "verdict": verdict})
+        print(f"{title:66}{value:9.3f}  {show(must):11}{show(aim):10}{verdict}")
+    (args.out / "result.json").write_text(json.dumps(
+        {"kernel": args.kernel, "commit": args.commit, "clock": args.clock,
+         "figures": figures}, indent=1))
+    return 0 if figures else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
