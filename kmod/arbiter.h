@@ -179,12 +179,23 @@ struct riso_group_info {
 };
 
 /**
+ * struct riso_bound - what bounds the posts of a flow in one direction
+ * @chunk: size that its messages are cut to, 0 is off
+ * @limit: bytes that it may have in flight
+ */
+struct riso_bound {
+	u32 chunk;
+	u64 limit;
+};
+
+/**
  * struct riso_arb - state of one direction of a device
  * @share: whose turn it is
  * @pacer: when bulk may be posted
  * @estimate: what the device delivers
  * @process_load: bytes of &riso_pacer.load that processes say
- * @busy: flows with bytes in flight
+ * @out: what flows have out
+ * @standing: bytes of &riso_pacer.load that stand in the device of flows
  * @last: group served last
  * @last_ns: when that was
  * @window_held: the window, and not the clock, kept the next piece back
@@ -196,7 +207,8 @@ struct riso_arb {
 	struct riso_pacer pacer;
 	struct riso_estimate estimate;
 	u64 process_load;
-	unsigned int busy;
+	struct riso_out out;
+	u64 standing;
 	const struct riso_group *last;
 	u64 last_ns;
 	bool window_held;

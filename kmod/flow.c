@@ -223,6 +223,7 @@ static void note_attr(struct riso_flow *f, const struct ib_qp_attr *attr, int ma
 	}
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		f->max_rd_atomic = attr->max_rd_atomic;
+	riso_window_rebound(f);
 }
 
 /* Is it no more than that? */

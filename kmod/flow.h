@@ -64,7 +64,10 @@ enum riso_flow_mode {
  * @stale: what it has out does not stand in the NIC
  * @reap: in riso_dev.reap: slots unretired
  * @inflight: wire bytes posted, not completed
- * @load: its part of riso_pacer.load
+ * @load: its part of riso_out.bytes
+ * @far: its part of riso_out.far
+ * @bound: what bounds its next post, by direction
+ * @bound_known: @bound is that of now
  * @path: how long its path is
  * @progress_ns: when it last posted
  * @retry_ns: provider was full: not before this
@@ -159,6 +162,9 @@ struct riso_flow {
 	struct list_head reap;
 	u64 inflight[RISO_DIRS];
 	u64 load[RISO_DIRS];
+	u64 far[RISO_DIRS];
+	struct riso_bound bound[RISO_DIRS];
+	bool bound_known[RISO_DIRS];
 	struct riso_path path;
 	u64 progress_ns;
 	u64 retry_ns;

@@ -678,6 +678,7 @@ void riso_sched_refresh(struct riso_flow *f)
 	lockdep_assert_held(&rd->lock);
 	if (f->path.rtt_ns < rd->toggled_ns)
 		riso_path_restart(&f->path, ktime_get_ns());
+	riso_window_rebound(f);
 	riso_window_update(f, RISO_TX);
 	riso_window_update(f, RISO_RX);
 	riso_sched_wake(f);

@@ -2,7 +2,7 @@
 /*
  * What flows have in flight, and how much of it stands in the device.
  *
- * Owns &riso_flow.inflight, &riso_flow.load and &riso_flow.path, and feeds the pacer and
+ * Owns &riso_flow.inflight, &riso_flow.bound and &riso_flow.path, the sums of what is out, and feeds the pacer and
  * the estimator of each direction (core/pacer.c, core/estimate.c) with posts and
  * completions. All of it is under &riso_dev.lock, in any context.
  */
@@ -21,15 +21,16 @@ enum {
 	RISO_PIECE_MAX = 1024 * 1024,
 	/* ... and it takes no more than a quarter of Target99. */
 	RISO_PIECE_PART = 4,
+	/* A path of more than 100 ms is none that RDMA is used on. */
+	RISO_FAR_MAX_NS = 100 * NSEC_PER_MSEC,
 	/* What is out for 2 ms has left the device: it waits for its peer or the network. */
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 };
 
-/* Bandwidth-delay product of the path, 0 until it was measured. */
-static u64 path_bytes(const struct riso_flow *f, enum riso_dir dir)
+/* The rate that paths are filled at */
+static u64 path_rate(const struct riso_dev *rd, enum riso_dir dir)
 {
-	return riso_path_bytes(&f->path, riso_estimate_path_rate(&f->rd->arb[dir].estimate,
-								 riso_rate(f->rd)));
+	return riso_estimate_path_rate(&rd->arb[dir].estimate, riso_rate(rd));
 }
 
 /* Pieces of a flow that may be out while those before them are on the path */
@@ -52,6 +53,23 @@ static u32 largest_piece(const struct riso_dev *rd)
 	return min_t(u64, RISO_PIECE_MAX, riso_bytes_in(ns / RISO_PIECE_PART, riso_rate(rd)));
 }
 
+static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir)
+{
+	const struct riso_dev *rd = f->rd;
+	struct riso_bound bound = { .limit = U64_MAX };
+	u64 path;
+
+	if (!riso_is_shaped(rd))
+		return bound;
+	path = riso_path_bytes(&f->path, path_rate(rd, dir));
+	bound.chunk = riso_chunk_fill(rd->chunk, path, count_pieces(f, dir), largest_piece(rd));
+	bound.chunk = riso_chunk_round(bound.chunk, f->mtu);
+	bound.limit = 0;
+	if (!f->path.probes)
+		bound.limit = riso_window_covered(rd, dir) + bound.chunk + path;
+	return bound;
+}
+
 /**
  * riso_window_room - what bounds the next post of a flow
  * @f: the flow
@@ -64,24 +82,32 @@ static u32 largest_piece(const struct riso_dev *rd)
  * Context: under &riso_dev.lock.
  * Return: the bounds.
  */
-struct riso_room riso_window_room(const struct riso_flow *f, const struct riso_next *next)
+struct riso_room riso_window_room(struct riso_flow *f, const struct riso_next *next)
 {
-	const struct riso_dev *rd = f->rd;
-	struct riso_room room = { .limit = U64_MAX };
-	u64 path;
+	const struct riso_bound *bound = &f->bound[next->dir];
 
-	lockdep_assert_held(&rd->lock);
-	if (riso_is_shaped(rd)) {
-		path = path_bytes(f, next->dir);
-		room.chunk = riso_chunk_fill(rd->chunk, path, count_pieces(f, next->dir),
-					     largest_piece(rd));
-		room.chunk = riso_chunk_round(room.chunk, f->mtu);
-		room.limit = 0;
-		if (!f->path.probes)
-			room.limit = riso_window_covered(rd, next->dir) + room.chunk + path;
+	lockdep_assert_held(&f->rd->lock);
+	if (!f->bound_known[next->dir]) {
+		f->bound[next->dir] = find_bound(f, next->dir);
+		f->bound_known[next->dir] = true;
 	}
-	room.need = riso_piece_wire(riso_piece_len(next, room.chunk), f->mtu);
-	return room;
+	return (struct riso_room) {
+		.chunk = bound->chunk,
+		.limit = bound->limit,
+		.need = riso_piece_wire(riso_piece_len(next, bound->chunk), f->mtu),
+	};
+}
+
+/**
+ * riso_window_rebound - what bounds the posts of a flow has changed
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_window_rebound(struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->lock);
+	memset(f->bound_known, 0, sizeof(f->bound_known));
 }
 
 /**
@@ -93,15 +119,19 @@ struct riso_room riso_window_room(const struct riso_flow *f, const struct riso_n
  */
 void riso_window_update(struct riso_flow *f, enum riso_dir dir)
 {
+	u64 bytes = f->stale ? 0 : f->inflight[dir];
 	struct riso_arb *a = &f->rd->arb[dir];
-	u64 load = f->inflight[dir];
+	u64 far = 0;
 
 	lockdep_assert_held(&f->rd->lock);
-	if (f->stale)
-		load = 0;
-	else if (riso_is_shaped(f->rd))
-		load -= min(load, path_bytes(f, dir) / max(a->busy, 1u));
-	riso_pacer_set_load(&a->pacer, &f->load[dir], load);
+	if (riso_is_shaped(f->rd) && f->path.rtt_min != RISO_NEVER)
+		far = bytes * min_t(u64, f->path.rtt_min, RISO_FAR_MAX_NS);
+	a->out.bytes += bytes - f->load[dir];
+	f->load[dir] = bytes;
+	a->out.far += far - f->far[dir];
+	f->far[dir] = far;
+	riso_pacer_set_load(&a->pacer, &a->standing,
+			    riso_out_standing(&a->out, path_rate(f->rd, dir)));
 }
 
 /**
@@ -115,8 +145,6 @@ void riso_window_update(struct riso_flow *f, enum riso_dir dir)
 void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire)
 {
 	lockdep_assert_held(&f->rd->lock);
-	if (!f->inflight[dir])
-		f->rd->arb[dir].busy++;
 	f->inflight[dir] += wire;
 	riso_window_update(f, dir);
 }
@@ -132,8 +160,6 @@ void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire)
 void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire)
 {
 	lockdep_assert_held(&f->rd->lock);
-	if (f->inflight[dir] && f->inflight[dir] == wire)
-		f->rd->arb[dir].busy--;
 	f->inflight[dir] -= wire;
 	riso_window_update(f, dir);
 }
@@ -197,7 +223,7 @@ static const struct riso_slot *find_oldest(struct riso_dev *rd, const struct ris
  * Context: under &riso_dev.lock.
  * Return: what the pacer says.
  */
-struct riso_pacer_say riso_window_ask(const struct riso_flow *f, const struct riso_next *next,
+struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_next *next,
 				      const struct riso_pacer_limits *l,
 				      struct riso_room *room, u64 now)
 {
@@ -301,6 +327,7 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot)
 	a->pacer.completed_ns = min(now, due);
 	riso_estimate_complete(&a->estimate, now);
 	riso_path_sample(&f->path, slot->posted_ns, own, now);
+	riso_window_rebound(f);
 }
 
 /**

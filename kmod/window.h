@@ -26,14 +26,15 @@ struct riso_room {
 	u64 limit;
 };
 
-struct riso_room riso_window_room(const struct riso_flow *f, const struct riso_next *next);
+struct riso_room riso_window_room(struct riso_flow *f, const struct riso_next *next);
+void riso_window_rebound(struct riso_flow *f);
 void riso_window_update(struct riso_flow *f, enum riso_dir dir);
 void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire);
 void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot);
 void riso_window_idle(struct riso_flow *f);
-struct riso_pacer_say riso_window_ask(const struct riso_flow *f, const struct riso_next *next,
+struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_next *next,
 				      const struct riso_pacer_limits *l,
 				      struct riso_room *room, u64 now);
 u64 riso_window_next_reap(struct riso_dev *rd, u64 now);

@@ -146,7 +146,7 @@ bad_numbers()
 		no_write "$range" put $file "$(printf '9%.0s' {1..60})" ||
 			return
 	done
-	for file in safe_util max_rate max_ops chunk_bytes; do
+	for file in safe_util max_rate max_ops; do
 		no_write "$inval" put $file auto || return
 	done
 	for file in safe_util max_rate; do
@@ -389,6 +389,7 @@ check "max_ops" both_ways max_ops max-ops 100000 100000 7
 check "max_ops, off" both_ways max_ops max-ops off 0 9007199254740991
 check "chunk_bytes" both_ways chunk_bytes chunk-bytes 8k 8192 1048576
 check "chunk_bytes, off" both_ways chunk_bytes chunk-bytes off 0 1024
+check "chunk_bytes, auto" both_ways chunk_bytes chunk-bytes auto auto 1024
 check "token_bytes" both_ways token_bytes token-bytes 64k 65536 1024
 check "token_bytes, auto" both_ways token_bytes token-bytes auto auto 4294967294
 check "token_ops" both_ways token_ops token-ops 32 32 1

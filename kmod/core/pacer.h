@@ -22,6 +22,33 @@ struct riso_pacer {
 };
 
 /**
+ * struct riso_out - what was posted in one direction and has not completed
+ * @bytes: how much
+ * @far: sum of bytes, each times the delay of its path, bytes times ns
+ */
+struct riso_out {
+	__u64 bytes;
+	__u64 far;
+};
+
+/**
+ * riso_out_standing - how much of what is out stands in the device
+ * @o: what is out
+ * @rate: rate that the paths are filled at, bytes per second
+ *
+ * The paths hold what goes over them in their delay: for bytes of several paths that is the mean
+ * of their delays. Connections that share a path share what it holds.
+ *
+ * Return: bytes.
+ */
+static inline __u64 riso_out_standing(const struct riso_out *o, __u64 rate)
+{
+	if (!o->bytes)
+		return 0;
+	return o->bytes - riso_min(o->bytes, riso_bytes_in(o->far / o->bytes, rate));
+}
+
+/**
  * struct riso_pacer_limits - what holds for a post
  * @clocked: the clock holds
  * @tick_ns: how far the clock may be off

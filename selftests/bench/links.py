@@ -11,7 +11,7 @@ import re
 import sys
 
 # A chunk takes so long on the wire, so a small message may wait for the rest of one.
-CHUNK_US = 8
+CHUNK_US = 10
 
 
 class Runs:

@@ -134,8 +134,13 @@ static void update_load(void)
 {
 	uint64_t rate = riso_estimate_path_rate(&w.estimate, w.adapter.rate);
 
+	const struct riso_out out = {
+		.bytes = w.inflight,
+		.far = w.path.rtt_min == RISO_NEVER ? 0 : w.inflight * w.path.rtt_min,
+	};
+
 	w.on_path = riso_path_bytes(&w.path, rate);
-	riso_pacer_set_load(&w.pacer, &w.load, w.inflight - riso_min(w.inflight, w.on_path));
+	riso_pacer_set_load(&w.pacer, &w.load, riso_out_standing(&out, rate));
 }
 
 static void complete_oldest(void)
