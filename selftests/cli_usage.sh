@@ -81,7 +81,7 @@ ends_with()
 }
 
 ktap_print_header
-ktap_set_plan 83
+ktap_set_plan 82
 usage "usage:"
 usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" device
 usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" de

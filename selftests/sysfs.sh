@@ -381,7 +381,7 @@ back_again()
 
 load_module && setup_rxe || skip_all "no rxe devices"
 ktap_print_header
-ktap_set_plan 29
+ktap_set_plan 30
 check "files and netlink agree" agrees
 check "max_rate" both_ways max_rate max-rate 400mbit 50000000 60000000
 check "safe_util" both_ways safe_util safe-util 390mbit 48750000 50000000
