@@ -27,10 +27,10 @@
 /* Adapters delay events by 32 us at most, and a processor is busy for as long at times. */
 #define COVER_MAX_NS	64000
 /*
- * The cover shrinks by a 256th with each completion that did not need it, so that the device runs
- * dry, for a moment, once in some hundred.
+ * The cover shrinks by a 1024th with each completion that did not need it: within a tenth of a
+ * second where chunks take 10 us. The device runs dry for a moment once in some hundred.
  */
-#define COVER_PART	256
+#define COVER_PART	1024
 /* To let a path run empty takes two round trips: that is at most a hundredth of the time. */
 #define EMPTY_PART	200
 /* A ceiling is believed for a second: what held the device back may have ended. */

@@ -521,7 +521,7 @@ static void covers_completions(void **state)
 	for (i = 0; i < 100; i++)
 		riso_estimate_cover(&e, true, 30000);
 	assert_true(e.cover >= 32000 && e.cover <= 100000);
-	for (i = 0; i < 10000; i++)
+	for (i = 0; i < 100000; i++)
 		riso_estimate_cover(&e, false, 30000);
 	assert_int_equal(e.cover, 0);
 }
