@@ -145,7 +145,8 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	/* It still says when processes may have grants: as soon as what was posted has left. */
 	if (!riso_is_clocked(rd))
 		a->pacer.next = min(a->pacer.next, now + riso_tick(rd) + rd->chunk_ns);
-	if (!a->pacer.load)
+	/* With most of it on its way nobody can tell whether the device is full. */
+	if (!a->pacer.load || a->out.bytes > 2 * a->standing)
 		a->estimate.slack = true;
 	if (!bill->debt && !gd->share.in_line)
 		riso_share_limit(&a->share, tenant_of(gd, dir), &gd->share);

@@ -179,7 +179,7 @@ latency_flow()
 # The initiator's device too, so that there is something not to be shown.
 enable()
 {
-	rdma-isolate rule add dev rxe1 comm rperf class latency &&
+	rdma-isolate rule add comm rperf class latency &&
 	rdma-isolate dev set dev rxe0 mode enable &&
 	rdma-isolate dev set dev rxe1 mode enable max-rate 400mbit \
 		safe-util 390mbit chunk-bytes 4k || return

@@ -61,11 +61,11 @@ ends()
 	local status
 
 	layer sink 1
-	rdma-isolate dev set dev rxe0 max-rate 4mbit safe-util 4mbit &&
+	rdma-isolate dev set dev rxe0 safe-util 4mbit &&
 		adapter_case end count="${RISO_ENDS:-300}" depth=200 len=3000
 	status=$?
 	layer sink 0
-	rdma-isolate dev set dev rxe0 max-rate "$ULP_RATE" safe-util "$ULP_RATE" &&
+	rdma-isolate dev set dev rxe0 safe-util "$ULP_SAFE" &&
 		return $status
 }
 

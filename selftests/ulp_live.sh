@@ -39,8 +39,8 @@ change_settings()
 		rdma-isolate dev set dev rxe0 chunk-bytes $chunk && let_flow 1 ||
 			return
 	done
-	rdma-isolate dev set dev rxe0 max-rate 100mbit && let_flow 1 &&
-	rdma-isolate dev set dev rxe0 max-rate "$ULP_RATE" && let_flow 1
+	rdma-isolate dev set dev rxe0 max-rate 100mbit safe-util 90mbit && let_flow 1 &&
+	rdma-isolate dev set dev rxe0 max-rate "$ULP_RATE" safe-util "$ULP_SAFE" && let_flow 1
 }
 
 # Megabytes of one that is broken are nothing that others have to wait for: at this
@@ -49,7 +49,7 @@ flush_takes_no_time()
 {
 	local begin status
 
-	rdma-isolate dev set dev rxe0 max-rate 4mbit safe-util 4mbit &&
+	rdma-isolate dev set dev rxe0 safe-util 4mbit &&
 	ulp_run err op=write after=1 count=12 len=300000 || {
 		ulp_report
 		return 1
@@ -58,7 +58,7 @@ flush_takes_no_time()
 	ulp_run size op=write count=1 len=20000
 	status=$?
 	[ $((SECONDS - begin)) -le 3 ] || status=1
-	rdma-isolate dev set dev rxe0 max-rate "$ULP_RATE" safe-util "$ULP_RATE" &&
+	rdma-isolate dev set dev rxe0 safe-util "$ULP_SAFE" &&
 		return "$status"
 }
 
