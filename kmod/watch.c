@@ -53,7 +53,7 @@ static void average_pressure(struct riso_dev *rd)
 	riso_dev_unlock(rd);
 }
 
-/* Does the device deliver more than MaxRate? Then that, a guess or not, is too low. */
+/* Has a device that is full delivered more than MaxRate? Then that is too low. */
 static void watch_rate(struct riso_dev *rd, u64 now)
 {
 	bool refresh = false;
@@ -65,9 +65,11 @@ static void watch_rate(struct riso_dev *rd, u64 now)
 		struct riso_estimate *e = &rd->arb[dir].estimate;
 
 		riso_estimate_expire(e, now);
-		rate = max(rate, riso_max(e->rate, e->rate_prev));
+		if (e->ceiling != RISO_NEVER)
+			rate = max(rate, e->ceiling);
 	}
-	if (rate > riso_rate(rd) + riso_rate(rd) / RISO_ABOVE_PART) {
+	if (riso_is_shaped(rd) && !riso_is_clocked(rd) &&
+	    rate > riso_rate(rd) + riso_rate(rd) / RISO_ABOVE_PART) {
 		rd->delivered = rate;
 		refresh = riso_limits_update(rd);
 	}
