@@ -154,21 +154,23 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 {
 	struct riso_dev *rd = dev_of(qp->device);
 	struct riso_flow *f;
-	bool looks, open;
 
 	/* rxe calls with no work request for user QPs: it is a doorbell. */
 	if (qp->uobject)
 		return rd->orig.post_send(qp, wr, bad_wr);
 	look_up_begin();
 	f = riso_flow_find(rd, qp, false);
-	open = f && READ_ONCE(f->open);
-	looks = READ_ONCE(rd->observing) || (f && READ_ONCE(f->mode) != RISO_FLOW_PASS);
+	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
+		if (READ_ONCE(f->open)) {
+			look_up_end();
+			return post_open(qp, wr, bad_wr, f);
+		}
+	} else if (likely(!READ_ONCE(rd->observing))) {
+		look_up_end();
+		return rd->orig.post_send(qp, wr, bad_wr);
+	}
 	look_up_end();
-	if (open)
-		return post_open(qp, wr, bad_wr, f);
-	if (unlikely(looks))
-		return post_looked_at(rd, qp, wr, bad_wr);
-	return rd->orig.post_send(qp, wr, bad_wr);
+	return post_looked_at(rd, qp, wr, bad_wr);
 }
 
 /* A CQ that may have our tags, or is timed, or has no shadow */
