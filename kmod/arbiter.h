@@ -116,6 +116,7 @@ struct riso_passed {
  * @used_ns: device time of what was posted, not divided by the weight
  * @active_ns: when that was last
  * @passed: what open flows of it have posted, or NULL
+ * @folded: they were added to those of the device, as the group goes
  * @passed_seen: bytes of @passed when they were looked at last
  * @posted_seen: all bytes that it had posted then
  * @tally: flows of each class that take part, under &riso_dev.mutex
@@ -144,6 +145,7 @@ struct riso_group {
 	u64 used_ns;
 	u64 active_ns;
 	struct riso_passed __percpu *passed;
+	bool folded;
 	u64 passed_seen[RISO_DIRS];
 	u64 posted_seen[RISO_DIRS];
 	u32 tally[RISO_CLASSES];

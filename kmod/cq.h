@@ -13,6 +13,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "dev.h"
+#include "work.h"
 
 struct riso_flow;
 
@@ -44,6 +45,7 @@ enum {
  * @wake: calls the ULP for what is in @soft
  * @tagged: our tags may be in it; else it is polled around us. Written under both locks when
  *	it ends, under &riso_dev.lock when it begins
+ * @tagged_at: state of RCU when @tagged became true
  * @resting: nothing of ours was in it when @rested was taken, nor has been since
  * @rested: state of RCU, of riso_cq_untag_all()
  * @rcu: frees it
@@ -63,6 +65,7 @@ struct riso_cq {
 	bool quiet;
 	u32 flows_out;
 	u32 uses;
+	unsigned long tagged_at;
 	unsigned long rested;
 	struct list_head quiet_list;
 	spinlock_t poll_lock;	/* see above */
@@ -93,8 +96,27 @@ static inline u32 riso_cq_soft_room(const struct riso_cq *c)
 static inline void riso_cq_tag(struct riso_cq *c)
 {
 	c->resting = false;
-	if (!c->tagged)
-		WRITE_ONCE(c->tagged, true);
+	if (c->tagged)
+		return;
+	c->tagged_at = get_state_synchronize_rcu();
+	WRITE_ONCE(c->tagged, true);
+	/* Nobody else may want a grace period: the drain work does. */
+	riso_work_settle(c->rd);
+}
+
+/**
+ * riso_cq_is_ours - does everybody who polls a CQ, or asks for its events, come to us?
+ * @c: the CQ
+ *
+ * Until then the reaper keeps off: who polls around it finds what comes later than what the
+ * reaper takes, and who asks for an event does not hear of that.
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+static inline bool riso_cq_is_ours(const struct riso_cq *c)
+{
+	return READ_ONCE(c->tagged) && poll_state_synchronize_rcu(READ_ONCE(c->tagged_at));
 }
 
 /**

@@ -97,7 +97,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	}
 	if (f) {
 		if (s->tail == s->head)
-			riso_window_idle(f);
+			riso_tag_note_idle(f);
 		/* A provider that was full may have room now. */
 		f->retry_ns = 0;
 		riso_sched_wake(f);
@@ -232,7 +232,7 @@ void riso_cq_reap_one(struct riso_cq *c)
 	unsigned long flags;
 	int room, got, i;
 
-	if (!spin_trylock_irqsave(&c->poll_lock, flags))
+	if (!riso_cq_is_ours(c) || !spin_trylock_irqsave(&c->poll_lock, flags))
 		return;
 	room = min_t(int, riso_cq_soft_room(c), RISO_POLL);
 	if (!c->dead && room) {

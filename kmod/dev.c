@@ -298,6 +298,8 @@ static void drain_work(struct work_struct *work)
 			uncover(rd);
 		return;
 	}
+	/* The reaper waits for one, see riso_cq_is_ours(). */
+	start_poll_synchronize_rcu();
 	riso_cq_reap(rd);
 	riso_sched_run(rd);
 	riso_dev_lock(rd);
@@ -420,9 +422,7 @@ static void port_work(struct work_struct *work)
 	/* What it has delivered it can, until the port is another. */
 	if (rate != rd->port_rate) {
 		rd->port_rate = rate;
-		spin_lock_irq(&rd->lock);
-		rd->delivered = 0;
-		spin_unlock_irq(&rd->lock);
+		riso_settings_forget_rate(rd);
 	}
 	rate = max(rate, READ_ONCE(rd->delivered));
 	changed = !rd->removing && riso_settings_follow_port(rd, rate);

@@ -235,6 +235,8 @@ struct riso_change {
  * @averaged_ns: when @watch averaged last
  * @checked_ns: when @watch looked for flows that are stuck last
  * @looked_ns: when @watch looked last at what groups have posted
+ * @several_ns: when several groups had posted, as seen last
+ * @above: rate above MaxRate that was seen last, bytes per second, or 0
  * @full_ns: until when groups are taken to fill the device
  */
 struct riso_dev {
@@ -332,6 +334,8 @@ struct riso_dev {
 	u64 averaged_ns;
 	u64 checked_ns;
 	u64 looked_ns;
+	u64 several_ns;
+	u64 above;
 	u64 full_ns;
 };
 

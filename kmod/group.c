@@ -136,6 +136,23 @@ static void free_group_rcu(struct rcu_head *head)
 	kfree(g);
 }
 
+/* What a group has posted that goes is the device's; nobody reads it twice, or not at all. */
+static void fold_passed(struct riso_dev *rd, struct riso_group *g)
+{
+	struct riso_passed sum;
+	int dir;
+
+	riso_passed_sum(g->passed, &sum);
+	spin_lock_irq(&rd->lock);
+	write_seqcount_begin(&rd->cfg_seq);
+	rd->stats[RISO_STAT_PASSED_WRS] += sum.wrs;
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		rd->stats[RISO_STAT_PASSED_BYTES] += sum.bytes[dir];
+	g->folded = true;
+	write_seqcount_end(&rd->cfg_seq);
+	spin_unlock_irq(&rd->lock);
+}
+
 /**
  * riso_group_put - a flow or process belongs to a group no longer
  * @rd: the device
@@ -145,19 +162,11 @@ static void free_group_rcu(struct rcu_head *head)
  */
 void riso_group_put(struct riso_dev *rd, struct riso_group *g)
 {
-	struct riso_passed sum;
-	int dir;
-
 	lockdep_assert_held(&rd->mutex);
 	if (!g || --g->users)
 		return;
+	fold_passed(rd, g);
 	xa_erase(&rd->groups, g->id);
-	riso_passed_sum(g->passed, &sum);
-	spin_lock_irq(&rd->lock);
-	rd->stats[RISO_STAT_PASSED_WRS] += sum.wrs;
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		rd->stats[RISO_STAT_PASSED_BYTES] += sum.bytes[dir];
-	spin_unlock_irq(&rd->lock);
 	hash_del(&g->hash);
 	put_tenant(g->tenant);
 	call_rcu(&g->rcu, free_group_rcu);

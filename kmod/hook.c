@@ -105,7 +105,10 @@ static __always_inline void look_up_end(void)
 		rcu_read_unlock_sched();
 }
 
-/* An open flow: its owner keeps the QP alive, and so the flow. */
+/*
+ * An open flow: its owner keeps the QP alive, and so the flow. Called between look_up_begin() and
+ * look_up_end(), which it calls itself.
+ */
 static noinline int post_open(struct ib_qp *qp, const struct ib_send_wr *wr,
 			      const struct ib_send_wr **bad_wr, const struct riso_flow *f)
 {
@@ -114,6 +117,9 @@ static noinline int post_open(struct ib_qp *qp, const struct ib_send_wr *wr,
 	preempt_disable();
 	riso_open_count(f, wr, 1);
 	preempt_enable();
+	/* Where the provider's locks sleep, Tasks RCU does not see that we are here. */
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		look_up_end();
 	/* Some providers refuse without saying where. */
 	*bad_wr = wr;
 	err = f->rd->orig.post_send(qp, wr, bad_wr);
@@ -122,6 +128,8 @@ static noinline int post_open(struct ib_qp *qp, const struct ib_send_wr *wr,
 		riso_open_count(f, *bad_wr, -1);
 		preempt_enable();
 	}
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		look_up_end();
 	return err;
 }
 
@@ -161,10 +169,9 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	look_up_begin();
 	f = riso_flow_find(rd, qp, false);
 	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
-		if (READ_ONCE(f->open)) {
-			look_up_end();
+		/* Pairs with the release in riso_open_update(). */
+		if (smp_load_acquire(&f->open))
 			return post_open(qp, wr, bad_wr, f);
-		}
 	} else if (likely(!READ_ONCE(rd->observing))) {
 		look_up_end();
 		return rd->orig.post_send(qp, wr, bad_wr);

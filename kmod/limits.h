@@ -49,14 +49,16 @@ static inline bool riso_is_shaped(const struct riso_dev *rd)
  * @rd: the device
  *
  * If SafeUtil is MaxRate nobody has said that the device needs room, and MaxRate may be a guess
- * that is too low. Then the window alone keeps queues short, whatever the device can do.
+ * that is too low. Then the window alone keeps queues short, whatever the device can do. But
+ * without a window the clock has to, and only the clock knows MaxOps.
  *
  * Context: under &riso_dev.lock.
- * Return: true while the device is shaped and SafeUtil is less than MaxRate.
+ * Return: true while the device is shaped and the clock counts.
  */
 static inline bool riso_is_clocked(const struct riso_dev *rd)
 {
-	return riso_is_shaped(rd) && rd->cfg.safe_util < rd->cfg.max_rate;
+	return riso_is_shaped(rd) && (rd->cfg.safe_util < rd->cfg.max_rate ||
+				      rd->cfg.max_ops || !rd->cfg.inflight_bytes);
 }
 
 /**

@@ -136,15 +136,20 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	u64 cost = riso_cost_of(rd, bill->wire, bill->ops, rd->cfg.max_rate);
 	struct riso_group_dir *gd = &g->dir[dir];
 	struct riso_arb *a = &rd->arb[dir];
+	u64 was = a->pacer.next;
 	/* Debt is nobody's turn. If nobody is in line, the turns may advance all the same. */
 	bool turn = !bill->debt || !riso_line_first(a);
 
 	lockdep_assert_held(&rd->lock);
 	if (riso_is_shaped(rd))
 		riso_pacer_advance(&a->pacer, riso_tick(rd), bill->busy_ns, now);
-	/* It still says when processes may have grants: as soon as what was posted has left. */
-	if (!riso_is_clocked(rd))
-		a->pacer.next = min(a->pacer.next, now + riso_tick(rd) + rd->chunk_ns);
+	/*
+	 * Grants go by it even if the kernel's bulk does not. That moves it no further than what
+	 * the device may have to do of it.
+	 */
+	if (!riso_is_clocked(rd) && !bill->grant)
+		a->pacer.next = max(was, min(a->pacer.next,
+					     now + riso_tick(rd) + rd->chunk_ns));
 	/* With most of it on its way nobody can tell whether the device is full. */
 	if (!a->pacer.load || a->out.bytes > 2 * a->standing)
 		a->estimate.slack = true;
@@ -248,13 +253,13 @@ void riso_line_group_info(struct riso_dev *rd, struct riso_group *g, struct riso
 
 	info->id = g->id;
 	info->who = g->who;
+	riso_passed_sum(READ_ONCE(g->passed), &sum);
 	spin_lock_irq(&rd->lock);
 	/* The process itself holds it, too. */
 	info->flows = READ_ONCE(g->users) - !!g->process;
 	now = ktime_get_ns();
 	riso_line_sync_waits(rd, g, now);
 	info->weight = g->weight;
-	riso_passed_sum(g->passed, &sum);
 	info->tx_bytes = g->bytes[RISO_TX] + sum.bytes[RISO_TX];
 	info->rx_bytes = g->bytes[RISO_RX] + sum.bytes[RISO_RX];
 	info->wrs = g->wrs + sum.wrs;

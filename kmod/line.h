@@ -15,12 +15,14 @@ struct riso_flow;
  * @ops: messages
  * @busy_ns: time that the device is busy with them at the pace
  * @debt: it was not the turn of the group
+ * @grant: a process was granted it, or says that it has posted it
  */
 struct riso_bill {
 	u64 wire;
 	u32 ops;
 	u64 busy_ns;
 	bool debt;
+	bool grant;
 };
 
 /**

@@ -13,10 +13,13 @@
  * and nobody may expect an order of these. The counts are allocated under &riso_dev.mutex.
  */
 
+#include <linux/ktime.h>
+
 #include "limits.h"
 #include "line.h"
 #include "open.h"
 #include "passed.h"
+#include "tag.h"
 
 enum {
 	/* A device that groups have filled is closed for 100 ms: they fill it in turns. */
@@ -54,40 +57,56 @@ void riso_open_equip(struct riso_flow *f)
 void riso_open_update(struct riso_flow *f)
 {
 	bool open = f->rd->open && f->mode == RISO_FLOW_MANAGED && f->passed &&
-		    !f->posting && !f->paused && f->phase == RISO_PHASE_PACED &&
-		    f->state == IB_QPS_RTS && !riso_ring_len(&f->q);
+		    f->group->passed && !f->posting && !f->paused &&
+		    f->phase == RISO_PHASE_PACED && f->state == IB_QPS_RTS &&
+		    !riso_ring_len(&f->q);
 
 	lockdep_assert_held(&f->rd->lock);
+	/* Pieces take more room in the provider's queue than the ULP knows of. */
+	if (open && !f->open && riso_tag_has_pieces(f->slots))
+		open = false;
+	/* Pairs with the acquire in hook_post_send(): it finds the counts. */
 	if (f->open != open)
-		WRITE_ONCE(f->open, open);
+		smp_store_release(&f->open, open);
 }
 
-/* What a group has posted since it was looked at last, in any way; under &riso_dev.lock. */
-static void look_at_group(struct riso_dev *rd, struct riso_group *g, u64 now, u64 *posted)
+/* How much a sum has grown: not at all if what the provider refused was taken off it. */
+static u64 grow(u64 *seen, u64 now)
+{
+	s64 more = now - *seen;
+
+	if (more <= 0)
+		return 0;
+	*seen = now;
+	return more;
+}
+
+/* What a group has posted since it was looked at last, in any way */
+static void look_at_group(struct riso_dev *rd, struct riso_group *g, u64 *posted)
 {
 	struct riso_passed sum;
+	u64 now, passed;
 	int dir;
 
-	lockdep_assert_held(&rd->lock);
 	riso_passed_sum(g->passed, &sum);
+	spin_lock_irq(&rd->lock);
+	now = ktime_get_ns();
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		u64 passed = sum.bytes[dir] - g->passed_seen[dir];
-
-		posted[dir] = g->bytes[dir] + sum.bytes[dir] - g->posted_seen[dir];
-		g->posted_seen[dir] += posted[dir];
-		g->passed_seen[dir] += passed;
+		passed = grow(&g->passed_seen[dir], sum.bytes[dir]);
+		posted[dir] = grow(&g->posted_seen[dir], g->bytes[dir] + sum.bytes[dir]);
 		if (!passed)
 			continue;
 		g->used_ns += riso_cost_of(rd, passed, 0, rd->cfg.max_rate);
 		riso_line_note_active(&rd->arb[dir], g, now);
 	}
+	spin_unlock_irq(&rd->lock);
 }
 
 /**
  * riso_open_watch - find out whether groups fill the device
  * @rd: the device
  * @now: time, ns
- * @contended: filled in: several groups may post, so look again soon
+ * @contended: filled in: several groups have posted within a second, so look again soon
  *
  * Context: &riso_dev.mutex, may sleep.
  * Return: true if the device has become open, or is open no longer: then
@@ -96,7 +115,7 @@ static void look_at_group(struct riso_dev *rd, struct riso_group *g, u64 now, u6
 bool riso_open_watch(struct riso_dev *rd, u64 now, bool *contended)
 {
 	u64 full = riso_bytes_in(now - rd->looked_ns, rd->cfg.max_rate) / RISO_FULL_PART;
-	u32 groups = 0, active[RISO_DIRS] = {};
+	u32 active[RISO_DIRS] = {};
 	u64 total[RISO_DIRS] = {};
 	u64 posted[RISO_DIRS];
 	struct riso_group *g;
@@ -108,17 +127,16 @@ bool riso_open_watch(struct riso_dev *rd, u64 now, bool *contended)
 	lockdep_assert_held(&rd->mutex);
 	rd->looked_ns = now;
 	xa_for_each(&rd->groups, id, g) {
-		spin_lock_irq(&rd->lock);
-		look_at_group(rd, g, now, posted);
-		spin_unlock_irq(&rd->lock);
-		groups++;
+		look_at_group(rd, g, posted);
 		for (dir = 0; dir < RISO_DIRS; dir++) {
 			active[dir] += !!posted[dir];
 			total[dir] += posted[dir];
 		}
 		riso_dev_pass(rd, &cost, 1);
 	}
-	*contended = groups > 1;
+	if (active[RISO_TX] > 1 || active[RISO_RX] > 1)
+		rd->several_ns = now;
+	*contended = now - rd->several_ns < NSEC_PER_SEC;
 
 	spin_lock_irq(&rd->lock);
 	for (dir = 0; dir < RISO_DIRS; dir++)

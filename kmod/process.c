@@ -89,7 +89,7 @@ static void charge_debt(struct riso_process *pr, enum riso_dir dir, u64 debt, u6
 {
 	struct riso_process_dir *ud = &pr->dir[dir];
 	struct riso_dev *rd = pr->rd;
-	struct riso_bill bill = { .debt = true };
+	struct riso_bill bill = { .debt = true, .grant = true };
 
 	ud->owed += debt;
 	bill.wire = min(ud->owed, sparse_since(rd, &pr->group->dir[dir], now));
@@ -306,6 +306,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 	bill = (struct riso_bill){
 		.wire = bytes,
 		.busy_ns = riso_cost_of(rd, bytes, 0, riso_pace(rd, dir)),
+		.grant = true,
 	};
 	riso_line_charge(rd, dir, pr->group, &bill, now);
 	update_process_load(pr, dir);

@@ -48,6 +48,7 @@ static struct riso_slot *take_mark(struct riso_flow *f)
 	slot->wqes++;
 	f->slots->sq_used++;
 	f->marked = true;
+	riso_tag_note_out(f);
 	return slot;
 }
 
@@ -64,6 +65,8 @@ static void drop_mark(struct riso_flow *f, struct riso_slot *slot)
 	s->untagged = slot->wqes - 1;
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		s->untagged_wire[dir] = slot->wire[dir];
+	if (s->head == s->tail)
+		riso_tag_note_idle(f);
 }
 
 /*

@@ -91,8 +91,7 @@ struct turn {
 
 static u32 token_ops(const struct riso_dev *rd)
 {
-	return rd->cfg.token_ops == RISO_AUTO ? RISO_TURN_OPS :
-						rd->cfg.token_ops;
+	return rd->cfg.token_ops == RISO_AUTO ? RISO_TURN_OPS : rd->cfg.token_ops;
 }
 
 /**
@@ -159,7 +158,8 @@ static void list_flow(struct riso_flow *f, enum riso_list list)
 static bool fits_window(const struct riso_flow *f, enum riso_dir dir,
 			const struct riso_room *room)
 {
-	return !f->inflight[dir] || f->inflight[dir] + room->need <= room->limit;
+	return f->slots->head == f->slots->tail || !f->inflight[dir] ||
+	       f->inflight[dir] + room->need <= room->limit;
 }
 
 static void wake(struct riso_flow *f, u64 now)
@@ -270,6 +270,7 @@ static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
 		throttle(f, next->dir, &l, &say, now);
 		return false;
 	}
+	rd->arb[next->dir].window_held = false;
 	riso_pressure_why(&rd->arb[next->dir].hold, RISO_WHY_NONE, now);
 	rd->last_dir = next->dir;
 	*t = (struct turn) {
@@ -399,8 +400,7 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 	gd->turn_bytes += wire;
 	gd->turn_ops += ops;
 	if (gd->turn_bytes >= riso_token(rd) ||
-	    (f->class == RISO_CLASS_THROUGHPUT &&
-	     gd->turn_ops >= token_ops(rd))) {
+	    (f->class == RISO_CLASS_THROUGHPUT && gd->turn_ops >= token_ops(rd))) {
 		gd->turn_bytes = 0;
 		gd->turn_ops = 0;
 	}
@@ -414,9 +414,7 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 	f->debt = false;
 	f->progress_ns = now;
 	riso_window_add(f, t->dir, wire);
-	if (list_empty(&f->reap) && !f->cq->flows_out++)
-		riso_cq_tag(f->cq);
-	list_move_tail(&f->reap, &rd->reap);
+	riso_tag_note_out(f);
 }
 
 static void arm_timer(struct riso_dev *rd, u64 now)
@@ -434,8 +432,7 @@ static void arm_timer(struct riso_dev *rd, u64 now)
 	if (!rd->paces_chunks && rd->drops)
 		when = max(when, now + RISO_TICK_NS / 2);
 	/* The next post takes completions along, if it is soon. */
-	if (when == U64_MAX ||
-	    (when > now + RISO_REAP_MAX_NS && !list_empty(&rd->quiet)))
+	if (when == U64_MAX || (when > now + RISO_REAP_MAX_NS && !list_empty(&rd->quiet)))
 		when = min(when, riso_window_next_reap(rd, now));
 	if (rd->timer_ns <= when)
 		return;
@@ -497,7 +494,7 @@ static void refund(struct riso_flow *f, const struct riso_untaken *rest)
 			riso_line_refund(f->rd, dir, f->group, rest->wire[dir], rest->ops);
 	}
 	if (f->slots->head == f->slots->tail)
-		riso_window_idle(f);
+		riso_tag_note_idle(f);
 }
 
 /* How often a run may let others have the lock; asked before that is taken */
@@ -610,6 +607,7 @@ static int hold_chain(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 	err = riso_ring_add(f, wr, now, wire);
 	if (err)
 		return err;
+	riso_open_update(f);
 	if (f->phase == RISO_PHASE_REFUSED)
 		queue_delayed_work(riso_wq, &f->refuse, 0);
 	else if (first && riso_line_is_sparse(f, wire, now))
@@ -657,7 +655,7 @@ void riso_sched_forget(struct riso_flow *f)
 
 	lockdep_assert_held(&f->rd->lock);
 	riso_sched_remove(f);
-	riso_window_idle(f);
+	riso_tag_note_idle(f);
 	/* What completes all the same is nobody's. */
 	if (f->slots)
 		f->slots->flow = NULL;

@@ -195,6 +195,32 @@ bool riso_settings_follow_port(struct riso_dev *rd, u64 rate)
 }
 
 /**
+ * riso_settings_forget_rate - the device may be faster or slower than it was
+ * @rd: the device
+ *
+ * Context: &riso_dev.control, may sleep.
+ */
+void riso_settings_forget_rate(struct riso_dev *rd)
+{
+	bool refresh;
+	int dir;
+
+	lockdep_assert_held(&rd->control);
+	spin_lock_irq(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		riso_estimate_restart(&rd->arb[dir].estimate);
+	rd->delivered = 0;
+	rd->above = 0;
+	refresh = riso_limits_update(rd);
+	spin_unlock_irq(&rd->lock);
+	if (!refresh)
+		return;
+	riso_dev_lock(rd);
+	riso_manage_refresh_all(rd);
+	riso_dev_unlock(rd);
+}
+
+/**
  * riso_settings_budget - what is in force
  * @rd: the device
  * @budget: filled in, except for the groups

@@ -57,10 +57,23 @@ void riso_dev_stats(struct riso_dev *rd, u64 *vals)
 	struct riso_group *g;
 	unsigned long flags;
 	unsigned long id;
+	unsigned int seq;
 
-	spin_lock_irqsave(&rd->lock, flags);
-	memcpy(vals, rd->stats, sizeof(rd->stats));
-	spin_unlock_irqrestore(&rd->lock, flags);
+	rcu_read_lock();
+	do {
+		seq = read_seqcount_begin(&rd->cfg_seq);
+		spin_lock_irqsave(&rd->lock, flags);
+		memcpy(vals, rd->stats, sizeof(rd->stats));
+		spin_unlock_irqrestore(&rd->lock, flags);
+		xa_for_each(&rd->groups, id, g) {
+			if (READ_ONCE(g->folded))
+				continue;
+			riso_passed_sum(READ_ONCE(g->passed), &sum);
+			vals[RISO_STAT_PASSED_WRS] += sum.wrs;
+			vals[RISO_STAT_PASSED_BYTES] += sum.bytes[RISO_TX] + sum.bytes[RISO_RX];
+		}
+	} while (read_seqcount_retry(&rd->cfg_seq, seq));
+	rcu_read_unlock();
 	vals[RISO_STAT_CQE_REAPED] = atomic_long_read(&rd->reaped);
 	riso_observe_total(rd, &seen);
 	vals[RISO_STAT_OBSERVED_WRS] = seen.n[RISO_SEEN_WRS];
@@ -68,13 +81,6 @@ void riso_dev_stats(struct riso_dev *rd, u64 *vals)
 	vals[RISO_STAT_OBSERVED_RX_BYTES] = seen.n[RISO_SEEN_RX];
 	vals[RISO_STAT_OBSERVED_BYTES] = seen.n[RISO_SEEN_TX] +
 					 seen.n[RISO_SEEN_RX];
-	rcu_read_lock();
-	xa_for_each(&rd->groups, id, g) {
-		riso_passed_sum(READ_ONCE(g->passed), &sum);
-		vals[RISO_STAT_PASSED_WRS] += sum.wrs;
-		vals[RISO_STAT_PASSED_BYTES] += sum.bytes[RISO_TX] + sum.bytes[RISO_RX];
-	}
-	rcu_read_unlock();
 	memcpy(&vals[RISO_STAT_SIZE], &seen.n[RISO_SEEN_SIZE],
 	       RISO_SIZES * sizeof(*vals));
 }

@@ -19,6 +19,7 @@
 #include <linux/hashtable.h>
 #include <linux/slab.h>
 
+#include "cq.h"
 #include "dev.h"
 #include "flow.h"
 #include "tag.h"
@@ -134,6 +135,35 @@ void riso_tag_free(struct riso_flow *f)
 	if (f->slots)
 		riso_tag_free_slots(f->slots);
 	f->slots = NULL;
+}
+
+/**
+ * riso_tag_note_out - a flow is about to have a slot out
+ * @f: the flow; the last of those that have been out for less time
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_tag_note_out(struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->lock);
+	if (list_empty(&f->reap) && !f->cq->flows_out++)
+		riso_cq_tag(f->cq);
+	list_move_tail(&f->reap, &f->rd->reap);
+}
+
+/**
+ * riso_tag_note_idle - a flow has no slot out any more
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_tag_note_idle(struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->lock);
+	if (list_empty(&f->reap))
+		return;
+	list_del_init(&f->reap);
+	f->cq->flows_out--;
 }
 
 /**

@@ -115,6 +115,8 @@ static inline struct riso_slot *riso_tag_at(const struct riso_slots *s, u32 pos)
 
 int riso_tag_alloc(struct riso_flow *f);
 void riso_tag_free(struct riso_flow *f);
+void riso_tag_note_out(struct riso_flow *f);
+void riso_tag_note_idle(struct riso_flow *f);
 void riso_tag_free_slots(struct riso_slots *s);
 struct riso_slots *riso_tag_find(u64 wr_id);
 struct riso_slot *riso_tag_oldest(const struct riso_slots *s);

@@ -68,18 +68,25 @@ static void watch_rate(struct riso_dev *rd, u64 now)
 		if (e->ceiling != RISO_NEVER)
 			rate = max(rate, e->ceiling);
 	}
-	if (riso_is_shaped(rd) && !riso_is_clocked(rd) &&
-	    rate > riso_rate(rd) + riso_rate(rd) / RISO_ABOVE_PART) {
-		rd->delivered = rate;
+	if (!riso_is_shaped(rd) || riso_is_clocked(rd) ||
+	    rate <= riso_rate(rd) + riso_rate(rd) / RISO_ABOVE_PART)
+		rate = 0;
+	/* One look may have found a burst of completions. */
+	if (rate && rd->above) {
+		rd->delivered = min(rate, rd->above);
 		refresh = riso_limits_update(rd);
 	}
+	rd->above = rate;
 	spin_unlock_irq(&rd->lock);
 	if (!refresh)
 		return;
 	riso_dev_lock(rd);
 	riso_manage_refresh_all(rd);
 	riso_dev_unlock(rd);
-	queue_work(riso_wq, &rd->port);
+	mutex_lock(&rd->control);
+	if (!rd->removing)
+		queue_work(riso_wq, &rd->port);
+	mutex_unlock(&rd->control);
 }
 
 /* Whether groups fill the device; looked at often while there are several. */
@@ -98,10 +105,11 @@ static void watch_device(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(to_delayed_work(work),
 					   struct riso_dev, watch);
-	u64 now = ktime_get_ns();
 	bool busy;
+	u64 now;
 
 	busy = riso_process_watch(rd);
+	now = ktime_get_ns();
 	busy |= watch_groups(rd, now);
 	if (now - rd->checked_ns >= RISO_CHECK_NS) {
 		rd->checked_ns = now;

@@ -329,18 +329,3 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot)
 	riso_path_sample(&f->path, slot->posted_ns, own, now);
 	riso_window_rebound(f);
 }
-
-/**
- * riso_window_idle - a flow has no slot out any more
- * @f: the flow
- *
- * Context: under &riso_dev.lock.
- */
-void riso_window_idle(struct riso_flow *f)
-{
-	lockdep_assert_held(&f->rd->lock);
-	if (list_empty(&f->reap))
-		return;
-	list_del_init(&f->reap);
-	f->cq->flows_out--;
-}

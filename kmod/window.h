@@ -33,7 +33,6 @@ void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire);
 void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot);
-void riso_window_idle(struct riso_flow *f);
 struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_next *next,
 				      const struct riso_pacer_limits *l,
 				      struct riso_room *room, u64 now);

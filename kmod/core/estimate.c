@@ -42,8 +42,7 @@
  */
 void riso_estimate_restart(struct riso_estimate *e)
 {
-	e->ceiling = RISO_NEVER;
-	e->peak = 0;
+	*e = (struct riso_estimate){ .ceiling = RISO_NEVER };
 }
 
 static void add_full_sample(struct riso_estimate *e, __u64 span, __u64 now)
