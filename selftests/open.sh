@@ -65,35 +65,39 @@ posted()
 # One ULP, and nobody to protect
 passes()
 {
-	local before after
+	local before after status
 
 	begin_load window_ms=6000 &&
 	grows passed_wrs && stays wr_queued && before=$(posted) && sleep 1 &&
 	after=$(posted) && [ "$after" -gt "$before" ] &&
 	rdma-isolate -j flow show dev null0 | jq -e 'any(.[]; .tx_bytes > 0 and
 		.wrs * 65536 == .tx_bytes)' >/dev/null
-	set -- $?
-	end_load && [ "$1" -eq 0 ]
+	status=$?
+	end_load && [ "$status" -eq 0 ]
 }
 
 # A latency flow comes, and goes.
 closes_for_latency()
 {
+	local status
+
 	begin_load window_ms=14000 && grows passed_wrs &&
 	echo lat-on >$ULP && busywait 5 grows chunk_posted && stays passed_wrs &&
 	echo lat-off >$ULP && busywait 5 grows passed_wrs && stays chunk_posted
-	set -- $?
+	status=$?
 	[ ! -e $ULP ] || echo lat-off >$ULP
-	end_load && [ "$1" -eq 0 ]
+	end_load && [ "$status" -eq 0 ]
 }
 
 # Two ULPs that fill the device take turns: one has eight times as much out.
 closes_for_groups()
 {
+	local status
+
 	begin_load groups=2 depth=32 depth2=4 wait_ms=1000 window_ms=5000 &&
 	busywait 5 grows wr_queued
-	set -- $?
-	end_load && [ "$1" -eq 0 ] &&
+	status=$?
+	end_load && [ "$status" -eq 0 ] &&
 	jq -e '.windows[0] | .bytes0 / .bytes1 | . > 0.9 and . < 1.1' $LOAD/result >/dev/null ||
 		{ ktap_print_msg "$(cat $LOAD/result)"; return 1; }
 }
@@ -101,10 +105,12 @@ closes_for_groups()
 # Two ULPs that do not fill it leave it open.
 stays_open()
 {
+	local status
+
 	rdma-isolate dev set dev null0 max-rate 100gbit &&
 	begin_load groups=2 window_ms=5000 && sleep 1 && grows passed_wrs && stays wr_queued
-	set -- $?
-	end_load && rdma-isolate dev set dev null0 max-rate ${RATE}mbit && [ "$1" -eq 0 ]
+	status=$?
+	end_load && rdma-isolate dev set dev null0 max-rate ${RATE}mbit && [ "$status" -eq 0 ]
 }
 
 # A tenth of what the link can do
@@ -120,10 +126,12 @@ exceeds_max_rate()
 # Nothing is held, so there is nothing to wait for.
 disables_under_load()
 {
+	local status
+
 	begin_load window_ms=4000 && grows passed_wrs &&
 	rdma-isolate dev set dev null0 mode disable timeout 3s
-	set -- $?
-	end_load && [ "$1" -eq 0 ] && rdma-isolate dev set dev null1 mode disable && unload_module
+	status=$?
+	end_load && [ "$status" -eq 0 ] && rdma-isolate dev set dev null1 mode disable && unload_module
 }
 
 require rdma ip tc jq
@@ -133,6 +141,8 @@ trap teardown_all EXIT
 setup_null rate_mbps=$RATE copy=0 || skip_all "no two devices of nullrdma"
 load_test_module riso_test_load
 load_module || skip_all "rdma_isolate cannot be loaded"
+rdma-isolate rule add ulp riso_load0 class bandwidth >/dev/null
+rdma-isolate rule add ulp riso_load1 class bandwidth >/dev/null
 rdma-isolate rule add ulp riso_test_lat class latency >/dev/null
 rdma-isolate rule add ulp riso_load_small class latency >/dev/null
 for dev in null0 null1; do
