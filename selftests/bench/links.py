@@ -102,6 +102,11 @@ def rows(runs):
             share = rate(run["windows"][0], 1) / max(rate(run["windows"][0], 0), 1)
             out.append((f"share of two groups / weights {weight}:100", share / want,
                         (0.98, 1.02), None))
+    plain = runs.get("wrong", "plain")
+    for name, (mbps,) in runs.names(r"wrong (\d+)"):
+        out.append((f"kept: 100 Gbit/s, MaxRate {int(mbps) // 1000} Gbit/s",
+                    rate(runs.get(name, "isolated")["windows"][0]) /
+                    rate(plain["windows"][0]), (0.9,), None))
     return [row for row in out if row[1] is not None]
 
 

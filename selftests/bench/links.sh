@@ -12,7 +12,7 @@
 
 LOAD=/sys/kernel/debug/riso_test_load
 PARAMETERS=/sys/module/nullrdma/parameters
-PARTS="cost busy wide moderated far groups"
+PARTS="cost busy wide moderated far groups wrong"
 RATES=${RISO_RATES:-25000 100000 400000}
 
 die()
@@ -173,6 +173,20 @@ part_groups()
 		measure "groups $weight" plain load groups=2 qps=4 wait_ms=20 window_ms=100
 		WEIGHT=$weight isolate
 		measure "groups $weight" isolated load groups=2 qps=4 wait_ms=200 window_ms=100
+		release
+	done
+}
+
+# What an operator has set wrongly, with a latency flow
+part_wrong()
+{
+	local mbps
+
+	wire 100000
+	measure "wrong" plain load qps=4 every_us=97 wait_ms=5 window_ms=500
+	for mbps in 10000 1000000; do
+		isolate max-rate ${mbps}mbit
+		measure "wrong $mbps" isolated load qps=4 every_us=97 wait_ms=1000 window_ms=500
 		release
 	done
 }

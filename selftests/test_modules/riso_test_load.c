@@ -3,7 +3,7 @@
  * A kernel ULP that loads an adapter, and measures it.
  *
  * It keeps large messages of some queue pairs in the air, and sends a small one every now
- * and then. It tells how much of the large ones was delivered in each of some windows of
+ * and then. A signal to the process that writes ends a run. It tells how much of the large ones was delivered in each of some windows of
  * time, what the CPU was busy with that, and how long the small ones took. Or it tells what
  * a post and a poll cost. On a machine that counts instructions, a nanosecond is one.
  *
@@ -27,6 +27,7 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
@@ -506,7 +507,7 @@ static void sleep_ms(u32 ms)
 {
 	ktime_t t = ms_to_ktime(ms);
 
-	set_current_state(TASK_UNINTERRUPTIBLE);
+	set_current_state(TASK_INTERRUPTIBLE);
 	schedule_hrtimeout(&t, HRTIMER_MODE_REL);
 }
 
@@ -524,7 +525,7 @@ static int tell_windows(struct load *l, int len)
 {
 	u32 i, g;
 
-	for (i = 0; i < l->arg.windows && !READ_ONCE(l->failed); i++) {
+	for (i = 0; i < l->arg.windows && !READ_ONCE(l->failed) && !signal_pending(current); i++) {
 		u64 was[2] = { sum_bytes(l, 0), sum_bytes(l, 1) };
 		u64 idle = get_idle_us();
 		u64 began = ktime_get_ns(), ns;
