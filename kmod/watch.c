@@ -53,7 +53,7 @@ static void average_pressure(struct riso_dev *rd)
 	riso_dev_unlock(rd);
 }
 
-/* Has a device that is full delivered more than MaxRate? Then that is too low. */
+/* Does the device deliver more than MaxRate? Then that is too low. */
 static void watch_rate(struct riso_dev *rd, u64 now)
 {
 	bool refresh = false;
@@ -65,8 +65,8 @@ static void watch_rate(struct riso_dev *rd, u64 now)
 		struct riso_estimate *e = &rd->arb[dir].estimate;
 
 		riso_estimate_expire(e, now);
-		if (e->ceiling != RISO_NEVER)
-			rate = max(rate, e->ceiling);
+		rate = max(rate, e->last);
+		e->last = 0;
 	}
 	if (!riso_is_shaped(rd) || riso_is_clocked(rd) ||
 	    rate <= riso_rate(rd) + riso_rate(rd) / RISO_ABOVE_PART)

@@ -61,6 +61,7 @@ static void add_sample(struct riso_estimate *e, __u64 span, __u64 now)
 {
 	__u64 rate = e->done * RISO_SECOND / span;
 
+	e->last = rate;
 	e->rate = riso_max(e->rate, rate);
 	e->peak = riso_max(e->peak, rate);
 	if (!e->slack)

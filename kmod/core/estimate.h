@@ -11,6 +11,7 @@
  * struct riso_estimate - what one direction of a device delivers, by its completions
  * @done: bytes that completed since @done_ns
  * @done_ns: when the present sample of the rate began
+ * @last: the last sample, bytes per second; whoever looks at it sets it to 0
  * @rate: largest sample of this epoch, bytes per second
  * @rate_prev: largest sample of the epoch before, bytes per second
  * @rate_ns: when this epoch began
@@ -25,6 +26,7 @@
 struct riso_estimate {
 	__u64 done;
 	__u64 done_ns;
+	__u64 last;
 	__u64 rate;
 	__u64 rate_prev;
 	__u64 rate_ns;

@@ -186,9 +186,14 @@ part_wrong()
 	measure "wrong" plain load qps=4 every_us=97 wait_ms=5 window_ms=500
 	for mbps in 10000 1000000; do
 		isolate max-rate ${mbps}mbit
-		measure "wrong $mbps" isolated load qps=4 every_us=97 wait_ms=1000 window_ms=500
+		measure "wrong $mbps" isolated load qps=4 every_us=97 wait_ms=4000 window_ms=500
 		release
 	done
+	wire 400
+	measure "slow and wrong" plain load qps=4 every_us=997 wait_ms=5 window_ms=500
+	isolate max-rate 40mbit
+	measure "slow and wrong" isolated load qps=4 every_us=997 wait_ms=4000 window_ms=500
+	release
 }
 
 setup_null copy=0 || die "no adapter"
