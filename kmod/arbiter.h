@@ -183,10 +183,12 @@ struct riso_group_info {
 /**
  * struct riso_bound - what bounds the posts of a flow in one direction
  * @chunk: size that its messages are cut to, 0 is off
+ * @far: that is larger than that of the device, to fill a path
  * @limit: bytes that it may have in flight
  */
 struct riso_bound {
 	u32 chunk;
+	bool far;
 	u64 limit;
 };
 

@@ -63,6 +63,7 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 		return bound;
 	path = riso_path_bytes(&f->path, path_rate(rd, dir));
 	bound.chunk = riso_chunk_fill(rd->chunk, path, count_pieces(f, dir), largest_piece(rd));
+	bound.far = bound.chunk > rd->chunk;
 	bound.chunk = riso_chunk_round(bound.chunk, f->mtu);
 	bound.limit = 0;
 	if (!f->path.probes)
@@ -85,16 +86,20 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 struct riso_room riso_window_room(struct riso_flow *f, const struct riso_next *next)
 {
 	const struct riso_bound *bound = &f->bound[next->dir];
+	u32 chunk;
 
 	lockdep_assert_held(&f->rd->lock);
 	if (!f->bound_known[next->dir]) {
 		f->bound[next->dir] = find_bound(f, next->dir);
 		f->bound_known[next->dir] = true;
 	}
+	chunk = bound->chunk;
+	if (bound->far && next->cut)
+		chunk = riso_chunk_even(next->left, chunk);
 	return (struct riso_room) {
-		.chunk = bound->chunk,
+		.chunk = chunk,
 		.limit = bound->limit,
-		.need = riso_piece_wire(riso_piece_len(next, bound->chunk), f->mtu),
+		.need = riso_piece_wire(riso_piece_len(next, chunk), f->mtu),
 	};
 }
 

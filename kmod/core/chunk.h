@@ -102,6 +102,28 @@ static inline __u32 riso_chunk_next(__u32 left, __u32 chunk)
 }
 
 /**
+ * riso_chunk_even - size of the next piece of a message that fills a long path
+ * @left: bytes of the message that are left
+ * @chunk: least size of a piece, not 0
+ *
+ * Few pieces may be out, so none of them is a small rest.
+ *
+ * Return: how many of the @left bytes go out next: all of them, or a part of equal ones that
+ * are no smaller than @chunk, in whole pages.
+ */
+static inline __u32 riso_chunk_even(__u32 left, __u32 chunk)
+{
+	__u32 pieces = left / chunk;
+	__u64 even;
+
+	if (pieces < 2)
+		return left;
+	even = ((__u64)left + pieces - 1) / pieces;
+	even += RISO_CHUNK_AUTO_MIN - 1;
+	return (__u32)riso_min(left, even - even % RISO_CHUNK_AUTO_MIN);
+}
+
+/**
  * riso_chunk_cut - take the elements of the next chunk
  * @in: elements of the message
  * @num: how many

@@ -415,6 +415,28 @@ static void filling_chunk(void **state)
 	assert_int_equal(riso_chunk_fill(MB, 1ULL << 60, 1, MB), MB);
 }
 
+/* Equal pieces, none smaller than asked for, except of what is smaller altogether. */
+static void even_chunks(void **state)
+{
+	uint32_t len, chunk, left, next;
+
+	(void)state;
+	assert_int_equal(riso_chunk_even(MB, 700 * KB), MB);
+	assert_int_equal(riso_chunk_even(MB, 512 * KB), 512 * KB);
+	assert_int_equal(riso_chunk_even(MB, 300 * KB), 352 * KB);
+	assert_int_equal(riso_chunk_even(100, 4 * KB), 100);
+	for (chunk = 4 * KB; chunk <= MB; chunk += 36 * KB) {
+		for (len = 1; len < 5 * MB; len += 99991) {
+			for (left = len; left; left -= next) {
+				next = riso_chunk_even(left, chunk);
+				assert_in_range(next, 1, left);
+				assert_true(next >= chunk || next == left);
+				assert_true(next < 2 * chunk + 4 * KB || left < 2 * chunk);
+			}
+		}
+	}
+}
+
 static void wire_bytes(void **state)
 {
 	static const struct {
@@ -554,6 +576,7 @@ int main(void)
 		TEST(round_chunk),
 		TEST(automatic_chunk),
 		TEST(filling_chunk),
+		TEST(even_chunks),
 		TEST(wire_bytes),
 		TEST(wire_of_chunks),
 		TEST(merge_table),
