@@ -128,6 +128,10 @@ bench: setup-vm ## measure
 	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
 	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER))
 
+bench-links: setup-vm ## measure on a synthetic adapter of 25 to 400 Gbit/s; about an hour
+	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
+	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER)) -p links
+
 demo: setup-vm ## show what it does, in a virtual machine
 	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
 	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER)) -p demo
@@ -231,4 +235,4 @@ clean: ## remove what was built
 	for d in $(PARTS) userspace/tests; do $(MAKE) -C $$d clean || exit; done
 
 .PHONY: all help headers links module parts $(PARTS) selftests check check-full \
-	check-unit bench demo vm-shell style sparse install install-dkms uninstall clean
+	check-unit bench bench-links demo vm-shell style sparse install install-dkms uninstall clean

@@ -4,7 +4,7 @@
 # Runs in the virtual machine, where one instruction takes one nanosecond: what the module
 # makes of adapters of 25 to 400 Gbit/s, which the test adapter stands for. One JSON line
 # in $RISO_OUT/links.jsonl for each run of test_modules/riso_test_load; links.py makes
-# ratios of them. $RISO_PLAN names the parts, all of them if it is "links".
+# ratios of them. $RISO_PLAN names the parts, all of them if it is empty.
 #
 # Each run is made without the module and with it. The queue pairs are made anew each time.
 
@@ -200,7 +200,6 @@ setup_null copy=0 || die "no adapter"
 load_test_module riso_test_load || die "no load"
 trap teardown_all EXIT
 stage_binary rdma-isolate cat cut tail rmmod
-[ "$RISO_PLAN" != links ] || RISO_PLAN=$PARTS
-for part in $RISO_PLAN; do
+for part in ${RISO_PLAN:-$PARTS}; do
 	"part_$part"
 done

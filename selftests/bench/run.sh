@@ -9,7 +9,8 @@
 # with the verbs shim, which has to be built), "agent" (what the agent makes of
 # them), "hostile" (what threads that only ask do to others), or any phases of
 # phases.sh, shim.inc, agent.inc and hostile.inc, as in -p "alone beside
-# isolated". Prints a table, and leaves result.json beside the raw figures in DIR
+# isolated"; or "links", and parts of links.sh if not all of them are wanted, as in
+# -p "links cost busy". Prints a table, and leaves result.json beside the raw figures in DIR
 # (build/bench/RELEASE-PLAN), with a picture of each phase that was recorded, and one
 # of what both laws of the agent would have made of the latencies of agent_grow.
 #
@@ -43,14 +44,27 @@ rm -rf "$out"
 mkdir -p "$out"
 echo "measuring on Linux $rel, some minutes" >&2
 
+commit=$(git -C "$top" describe --always --dirty 2>/dev/null || echo unknown)
+
+# measure SCRIPT SECONDS: in the machine
+measure()
+{
+	# shellcheck disable=SC2086 # -c and its number are two words
+	"$top/selftests/vm/boot.sh" -k "$kver" $clock -s "$2" -o "$out" \
+		"$top/build/$rel/selftests/rdma_isolate/bench/$1" >&2
+}
+
+if [ "${plan%% *}" = links ]; then
+	export RISO_PLAN=${plan#links}
+	measure links.sh 10800
+	exec "$here/links.py" --kernel "$rel" --clock "$clock_name" --commit "$commit" "$out"
+fi
+
 export RISO_PLAN=$plan RISO_REPEATS=$repeats
 status=0
-# shellcheck disable=SC2086 # -c and its number are two words
-"$top/selftests/vm/boot.sh" -k "$kver" $clock -s 3600 -o "$out" \
-	"$top/build/$rel/selftests/rdma_isolate/bench/phases.sh" >&2 || status=$?
+measure phases.sh 3600 || status=$?
 "$here/report.py" --kernel "$rel" --plan "$plan" --clock "$clock_name" \
-	--commit "$(git -C "$top" describe --always --dirty 2>/dev/null || echo unknown)" \
-	"$out"
+	--commit "$commit" "$out"
 for trace in "$out"/*.trace; do
 	[ ! -e "$trace" ] || "$top/tools/plot/agent.py" "$out" \
 		"$(basename "$trace" .trace)" >"${trace%.trace}.svg"
