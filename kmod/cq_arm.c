@@ -29,7 +29,8 @@ static bool may_be_quiet(const struct riso_cq *c)
 	const struct riso_dev *rd = c->rd;
 
 	lockdep_assert_held(&rd->lock);
-	return riso_cq_is_ours(c) && rd->running && rd->was_shaped && rd->paces_chunks && c->flows_out && c->cq->wc &&
+	return riso_cq_is_ours(c) && rd->running && rd->was_shaped && rd->paces_chunks &&
+	       c->flows_out && c->cq->wc &&
 	       c->cq->poll_ctx != IB_POLL_DIRECT &&
 	       atomic_read(&c->cq->usecnt) == c->uses;
 }

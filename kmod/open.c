@@ -65,9 +65,10 @@ void riso_open_update(struct riso_flow *f)
 	/* Pieces take more room in the provider's queue than the ULP knows of. */
 	if (open && !f->open && riso_tag_has_pieces(f->slots))
 		open = false;
+	if (f->open == open)
+		return;
 	/* Pairs with the acquire in hook_post_send(): it finds the counts. */
-	if (f->open != open)
-		smp_store_release(&f->open, open);
+	smp_store_release(&f->open, open);
 }
 
 /* How much a sum has grown: not at all if what the provider refused was taken off it. */

@@ -155,8 +155,7 @@ static void list_flow(struct riso_flow *f, enum riso_list list)
 	note_turn(f, f->arb_dir);
 }
 
-static bool fits_window(const struct riso_flow *f, enum riso_dir dir,
-			const struct riso_room *room)
+static bool fits_window(const struct riso_flow *f, enum riso_dir dir, const struct riso_room *room)
 {
 	return f->slots->head == f->slots->tail || !f->inflight[dir] ||
 	       f->inflight[dir] + room->need <= room->limit;
@@ -260,7 +259,8 @@ static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
 
 	say = riso_window_ask(f, next, &l, &room, now);
 	/* It may be processes that fill it, which nobody has looked at for a while. */
-	if (say.verdict == RISO_PACER_WINDOW && !riso_is_shaped(rd) && !list_empty(&rd->processes)) {
+	if (say.verdict == RISO_PACER_WINDOW && !riso_is_shaped(rd) &&
+	    !list_empty(&rd->processes)) {
 		riso_process_read_some(rd, now);
 		l.window = riso_process_open_limit(rd, next->dir);
 		say = riso_window_ask(f, next, &l, &room, now);

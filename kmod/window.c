@@ -2,9 +2,9 @@
 /*
  * What flows have in flight, and how much of it stands in the device.
  *
- * Owns &riso_flow.inflight, &riso_flow.bound and &riso_flow.path, the sums of what is out, and feeds the pacer and
- * the estimator of each direction (core/pacer.c, core/estimate.c) with posts and
- * completions. All of it is under &riso_dev.lock, in any context.
+ * Owns &riso_flow.inflight, &riso_flow.bound and &riso_flow.path, and the sums of what is out.
+ * It feeds the pacer and the estimator of each direction (core/pacer.c, core/estimate.c) with
+ * posts and completions. All of it is under &riso_dev.lock, in any context.
  */
 
 #include <linux/ktime.h>
@@ -319,14 +319,15 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot)
 	u64 due = f->cq->polled_ns;
 	u64 now = ktime_get_ns();
 	u64 left;
+	bool dry;
 
 	lockdep_assert_held(&rd->lock);
 	if (!riso_is_shaped(rd) || slot->posted_ns < rd->shaped_ns)
 		return;
 	if (f->path.rtt_min != RISO_NEVER) {
 		left = due_of(f, slot);
-		riso_estimate_cover(&a->estimate, a->window_held && a->pacer.load <= slot->wire[dir],
-				    now - min(now, left));
+		dry = a->window_held && a->pacer.load <= slot->wire[dir];
+		riso_estimate_cover(&a->estimate, dry, now - min(now, left));
 		due = max(due, left);
 	}
 	a->pacer.completed_ns = min(now, due);

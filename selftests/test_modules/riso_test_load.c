@@ -2,10 +2,11 @@
 /*
  * A kernel ULP that loads an adapter, and measures it.
  *
- * It keeps large messages of some queue pairs in the air, and sends a small one every now
- * and then. A signal to the process that writes ends a run. It tells how much of the large ones was delivered in each of some windows of
- * time, what the CPU was busy with that, and how long the small ones took. Or it tells what
- * a post and a poll cost. On a machine that counts instructions, a nanosecond is one.
+ * It keeps large messages of some queue pairs in the air, and sends a small one every now and
+ * then. It tells how much of the large ones was delivered in each of some windows of time, how
+ * long the CPU was idle, and how long the small ones took. A signal to the process that writes
+ * ends a run. Or it tells what a post and a poll cost. On a machine that counts instructions, a
+ * nanosecond is one.
  *
  * The protection domains of large messages are called riso_load0 and riso_load1, that of
  * small ones riso_load_small, so that rules tell them apart.
@@ -551,7 +552,7 @@ static int drain(struct load *l)
 	for (ms = 0; atomic_read(&l->out) || READ_ONCE(l->began); ms++) {
 		if (ms == LOAD_END_MS)
 			return -ETIMEDOUT;
-		msleep(1);
+		usleep_range(1000, 2000);
 	}
 	return READ_ONCE(l->failed) ? -EIO : 0;
 }
