@@ -294,7 +294,7 @@ TRACE_EVENT(budget_expire,
 	TP_fast_assign(
 		riso_trace_dev(__entry->dev, rd);
 		__entry->safe_util = rd->own.safe_util;
-		__entry->chunk_bytes = rd->own.chunk_bytes;
+		__entry->chunk_bytes = rd->chunk;
 		__entry->inflight_bytes = rd->own.inflight_bytes;
 	),
 	TP_printk("dev=%s safe_util=%llu chunk_bytes=%u inflight_bytes=%u",

@@ -39,7 +39,7 @@ stays()
 # begin_load [KEY=VALUE]...: large messages until end_load
 begin_load()
 {
-	echo "load len=65536 depth=4 window_ms=60000 $*" >$LOAD/run &
+	echo "load len=65536 depth=4 window_ms=60000 windows=10 $*" >$LOAD/run &
 	pid=$!
 	busywait 10 has_flow
 }
@@ -48,7 +48,8 @@ end_load()
 {
 	kill "$pid"
 	wait "$pid"
-	! has_flow
+	pid=
+	rdma-isolate dev set dev null0 max-rate ${RATE}mbit
 }
 
 has_flow()
@@ -64,6 +65,13 @@ posted()
 		jq '[.[] | select(.ulp // "" | startswith("riso_load")) | .tx_bytes] | add'
 }
 
+# Work requests and bytes of a flow, of which one may be counted just now
+flow_agrees()
+{
+	rdma-isolate -j flow show dev null0 | jq -e 'any(.[]; .tx_bytes > 0 and
+		.wrs * 65536 == .tx_bytes)' >/dev/null
+}
+
 # One ULP, and nobody to protect
 passes()
 {
@@ -71,9 +79,7 @@ passes()
 
 	begin_load &&
 	grows passed_wrs && stays wr_queued && before=$(posted) && sleep 1 &&
-	after=$(posted) && [ "$after" -gt "$before" ] &&
-	rdma-isolate -j flow show dev null0 | jq -e 'any(.[]; .tx_bytes > 0 and
-		.wrs * 65536 == .tx_bytes)' >/dev/null
+	after=$(posted) && [ "$after" -gt "$before" ] && busywait 10 flow_agrees
 	status=$?
 	end_load && [ "$status" -eq 0 ]
 }
@@ -99,7 +105,7 @@ closes_for_groups()
 	before=$(counter wr_queued)
 	echo "load len=65536 groups=2 depth=32 depth2=4 wait_ms=1000 window_ms=3000" >$LOAD/run &&
 	[ "$(counter wr_queued)" -gt "$before" ] &&
-	jq -e '.windows[0] | .bytes0 / .bytes1 | . > 0.9 and . < 1.1' $LOAD/result >/dev/null ||
+	jq -e '.windows[0] | .bytes0 / .bytes1 | . > 0.7 and . < 1.4' $LOAD/result >/dev/null ||
 		{ ktap_print_msg "$(cat $LOAD/result)"; return 1; }
 }
 
@@ -111,17 +117,16 @@ stays_open()
 	rdma-isolate dev set dev null0 max-rate 100gbit &&
 	begin_load groups=2 && sleep 1 && grows passed_wrs && stays wr_queued
 	status=$?
-	end_load && rdma-isolate dev set dev null0 max-rate ${RATE}mbit && [ "$status" -eq 0 ]
+	end_load && [ "$status" -eq 0 ]
 }
 
 # A tenth of what the link can do
 exceeds_max_rate()
 {
 	rdma-isolate dev set dev null0 max-rate $((RATE / 10))mbit &&
-	echo "load len=65536 every_us=10000 wait_ms=2000 window_ms=3000" >$LOAD/run &&
-	jq -e ".windows[0] | .bytes0 * 8 / .ns * 1000 > $RATE / 4" $LOAD/result >/dev/null ||
+	echo "load len=65536 every_us=10000 wait_ms=3000 window_ms=3000" >$LOAD/run &&
+	jq -e ".windows[0] | .bytes0 * 8 / .ns * 1000 > $RATE / 8" $LOAD/result >/dev/null ||
 		{ ktap_print_msg "$(cat $LOAD/result)"; return 1; }
-	rdma-isolate dev set dev null0 max-rate ${RATE}mbit
 }
 
 # Nothing is held, so there is nothing to wait for.
@@ -130,7 +135,7 @@ disables_under_load()
 	local status
 
 	begin_load && grows passed_wrs &&
-	rdma-isolate dev set dev null0 mode disable timeout 3s
+	rdma-isolate dev set dev null0 mode disable timeout 20s
 	status=$?
 	end_load && [ "$status" -eq 0 ] && rdma-isolate dev set dev null1 mode disable && unload_module
 }
@@ -138,7 +143,7 @@ disables_under_load()
 require rdma ip tc jq
 command -v rdma-isolate >/dev/null || skip_all "no rdma-isolate"
 load_test_module riso_test_ulp dev_a=null0 dev_b=null1
-trap teardown_all EXIT
+trap 'kill "${pid:-}" 2>/dev/null; wait; teardown_all' EXIT
 setup_null rate_mbps=$RATE copy=0 || skip_all "no two devices of nullrdma"
 load_test_module riso_test_load
 load_module || skip_all "rdma_isolate cannot be loaded"

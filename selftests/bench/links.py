@@ -44,7 +44,8 @@ def rate(window, group=None):
 
 def kept(runs, name, window=0):
     plain, isolated = runs.get(name, "plain"), runs.get(name, "isolated")
-    if not plain or not isolated or not rate(plain["windows"][window]):
+    if not plain or not isolated or len(isolated["windows"]) <= window or \
+            len(plain["windows"]) <= window or not rate(plain["windows"][window]):
         return None
     return rate(isolated["windows"][window]) / rate(plain["windows"][window])
 
@@ -103,10 +104,12 @@ def rows(runs):
             out.append((f"share of two groups / weights {weight}:100", share / want,
                         (0.98, 1.02), None))
     plain = runs.get("wrong", "plain")
-    for name, (mbps,) in runs.names(r"wrong (\d+)"):
-        out.append((f"kept: 100 Gbit/s, MaxRate {int(mbps) // 1000} Gbit/s",
-                    rate(runs.get(name, "isolated")["windows"][0]) /
+    for name, (mbps,) in runs.names(r"wrong (\d+)") if plain else ():
+        title = f"100 Gbit/s, MaxRate {int(mbps) // 1000} Gbit/s"
+        out.append((f"kept: {title}", rate(runs.get(name, "isolated")["windows"][0]) /
                     rate(plain["windows"][0]), (0.9,), None))
+        out.append((f"99th / un-isolated: {title}",
+                    runs.get(name, "isolated")["p99_ns"] / plain["p99_ns"], 0.5, None))
     out.append(("kept: 400 Mbit/s, MaxRate 40 Mbit/s", kept(runs, "slow and wrong"), (0.9,), None))
     return [row for row in out if row[1] is not None]
 

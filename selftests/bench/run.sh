@@ -56,8 +56,10 @@ measure()
 
 if [ "${plan%% *}" = links ]; then
 	export RISO_PLAN=${plan#links}
-	measure links.sh 10800
-	exec "$here/links.py" --kernel "$rel" --clock "$clock_name" --commit "$commit" "$out"
+	status=0
+	measure links.sh 10800 || status=$?
+	"$here/links.py" --kernel "$rel" --clock "$clock_name" --commit "$commit" "$out"
+	exit "$status"
 fi
 
 export RISO_PLAN=$plan RISO_REPEATS=$repeats

@@ -39,8 +39,8 @@
 
 #include "compat.h"
 
-/* bytes of both buffers: the largest message */
-#define LOAD_BUF_SIZE	SZ_4M
+/* bytes of the largest message: what memory has in one piece */
+#define LOAD_LEN_MAX	SZ_4M
 /* queue pairs: what the largest case of the bench has */
 #define LOAD_MAX_QPS	256
 /* large messages of a queue pair that are out */
@@ -71,7 +71,7 @@
  * @wait_ms: time before the first window
  * @window_ms: length of a window
  * @windows: how many
- * @shared: a queue pair of large messages uses the CQ that is polled
+ * @shared: another queue pair uses the CQ, of large messages, or with @managed of small ones
  * @managed: measure the cost of large messages' queue pair
  * @chain: work requests of a post
  */
@@ -103,6 +103,7 @@ struct load_args {
  * @gid: its address
  * @mtu: of its port
  * @pd: protection domains: of both groups, and of small messages
+ * @size: bytes of the buffer: the largest message
  * @va: buffer
  * @dma: address of the buffer
  */
@@ -113,6 +114,7 @@ struct load_end {
 	union ib_gid gid;
 	enum ib_mtu mtu;
 	struct ib_pd *pd[3];
+	u32 size;
 	void *va;
 	u64 dma;
 };
@@ -126,6 +128,7 @@ enum { LOAD_SMALL = 2 };
  * @qp: the queue pair that posts
  * @peer: the other one
  * @cq: of @qp
+ * @own_cq: nobody but us polls @cq
  * @peer_cq: of @peer, where nothing ends
  * @bytes: that were delivered
  */
@@ -135,6 +138,7 @@ struct load_qp {
 	struct ib_qp *qp;
 	struct ib_qp *peer;
 	struct ib_cq *cq;
+	bool own_cq;
 	struct ib_cq *peer_cq;
 	u64 bytes;
 };
@@ -260,8 +264,10 @@ static enum hrtimer_restart send_small(struct hrtimer *timer)
 		l->skipped++;
 	} else {
 		l->began = ktime_get_ns();
-		if (post(l, &l->small, false, l->arg.small))
+		if (post(l, &l->small, false, l->arg.small)) {
 			WRITE_ONCE(l->failed, -EIO);
+			WRITE_ONCE(l->began, 0);
+		}
 	}
 	hrtimer_forward_now(timer, us_of(l->arg.every_us));
 	return READ_ONCE(l->stop) ? HRTIMER_NORESTART : HRTIMER_RESTART;
@@ -299,10 +305,11 @@ static int find_gid(struct load_end *e)
 	return -EADDRNOTAVAIL;
 }
 
-static int setup_end(struct load_end *e, const char *name)
+static int setup_end(struct load_end *e, const char *name, u32 size)
 {
 	int i, err;
 
+	e->size = size;
 	e->dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
 	if (!e->dev)
 		return -ENODEV;
@@ -316,10 +323,10 @@ static int setup_end(struct load_end *e, const char *name)
 			return PTR_ERR(pd);
 		e->pd[i] = pd;
 	}
-	e->va = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, get_order(LOAD_BUF_SIZE));
+	e->va = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, get_order(e->size));
 	if (!e->va)
 		return -ENOMEM;
-	e->dma = ib_dma_map_single(e->dev, e->va, LOAD_BUF_SIZE, DMA_BIDIRECTIONAL);
+	e->dma = ib_dma_map_single(e->dev, e->va, e->size, DMA_BIDIRECTIONAL);
 	return ib_dma_mapping_error(e->dev, e->dma) ? -EIO : 0;
 }
 
@@ -330,8 +337,8 @@ static void free_end(struct load_end *e)
 	if (!e->dev)
 		return;
 	if (e->dma && !ib_dma_mapping_error(e->dev, e->dma))
-		ib_dma_unmap_single(e->dev, e->dma, LOAD_BUF_SIZE, DMA_BIDIRECTIONAL);
-	free_pages((unsigned long)e->va, get_order(LOAD_BUF_SIZE));
+		ib_dma_unmap_single(e->dev, e->dma, e->size, DMA_BIDIRECTIONAL);
+	free_pages((unsigned long)e->va, get_order(e->size));
 	for (i = 0; i < ARRAY_SIZE(e->pd); i++)
 		if (e->pd[i])
 			ib_dealloc_pd(e->pd[i]);
@@ -433,7 +440,9 @@ static void free_qp(struct load_qp *q)
 		ib_destroy_qp(q->qp);
 	if (q->peer)
 		ib_destroy_qp(q->peer);
-	if (q->cq)
+	if (q->cq && q->own_cq)
+		ib_destroy_cq(q->cq);
+	else if (q->cq)
 		ib_free_cq(q->cq);
 	if (q->peer_cq)
 		ib_free_cq(q->peer_cq);
@@ -445,6 +454,8 @@ static void free_load(struct load *l)
 
 	for (i = 0; i < l->nbulk; i++)
 		free_qp(&l->bulk[i]);
+	/* Others may use its CQ. */
+	free_qp(&l->small);
 	kvfree(l->bulk);
 	kvfree(l->samples);
 	free_end(&l->a);
@@ -463,7 +474,8 @@ static struct load *make_load(const struct load_args *arg)
 	l->samples = kvcalloc(LOAD_MAX_SAMPLES, sizeof(*l->samples), GFP_KERNEL);
 	l->bulk = kvcalloc(arg->groups * arg->qps, sizeof(*l->bulk), GFP_KERNEL);
 	err = !l->samples || !l->bulk ? -ENOMEM :
-	      setup_end(&l->a, arg->dev) ? : setup_end(&l->b, arg->peer);
+	      setup_end(&l->a, arg->dev, max(arg->len, arg->small)) ? :
+	      setup_end(&l->b, arg->peer, max(arg->len, arg->small));
 	if (!err)
 		return l;
 	free_load(l);
@@ -549,6 +561,7 @@ static int drain(struct load *l)
 	u32 ms;
 
 	WRITE_ONCE(l->stop, true);
+	hrtimer_cancel(&l->timer);
 	for (ms = 0; atomic_read(&l->out) || READ_ONCE(l->began); ms++) {
 		if (ms == LOAD_END_MS)
 			return -ETIMEDOUT;
@@ -568,6 +581,7 @@ static int run_load(struct load *l)
 		if (IS_ERR(cq))
 			return PTR_ERR(cq);
 		l->small.cq = cq;
+		l->small.own_cq = true;
 		err = setup_qp(l, &l->small, LOAD_SMALL, cq);
 		if (err)
 			return err;
@@ -593,8 +607,6 @@ static int run_load(struct load *l)
 	len = tell_windows(l, len);
 	WRITE_ONCE(l->record, false);
 	err = drain(l);
-	if (l->arg.every_us)
-		hrtimer_cancel(&l->timer);
 	sort(l->samples, l->nsamples, sizeof(*l->samples), compare, NULL);
 	scnprintf(result + len, sizeof(result) - len,
 		  "], \"samples\": %u, \"skipped\": %u, \"p50_ns\": %u, \"p99_ns\": %u, \"p99_9_ns\": %u}\n",
@@ -683,12 +695,13 @@ static int run_cost(struct load *l)
 		q->cq = NULL;
 		return err;
 	}
+	q->own_cq = true;
 	err = setup_qp(l, q, l->arg.managed ? 0 : LOAD_SMALL, q->cq);
 	if (err)
 		return err;
 	if (l->arg.shared) {
 		l->nbulk = 1;
-		err = setup_qp(l, &l->bulk[0], 0, q->cq) ? :
+		err = setup_qp(l, &l->bulk[0], l->arg.managed ? LOAD_SMALL : 0, q->cq) ? :
 		      measure_cost(l, &l->bulk[0], q->cq, 0);
 		if (err)
 			return err;
@@ -718,7 +731,7 @@ static int parse(struct load_args *arg, char *line)
 		u32 max;
 	} num[] = {
 		{ "read", &arg->read, 1 },
-		{ "len", &arg->len, LOAD_BUF_SIZE },
+		{ "len", &arg->len, LOAD_LEN_MAX },
 		{ "qps", &arg->qps, LOAD_MAX_QPS },
 		{ "depth", &arg->depth, LOAD_MAX_DEPTH },
 		{ "depth2", &arg->depth2, LOAD_MAX_DEPTH },
@@ -797,7 +810,6 @@ static int run_line(char *line)
 	err = cost ? run_cost(l) : run_load(l);
 	if (err == -ETIMEDOUT)
 		pr_err("%d messages have not ended\n", atomic_read(&l->out));
-	free_qp(&l->small);
 	free_load(l);
 	return err;
 }
