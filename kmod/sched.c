@@ -137,12 +137,8 @@ static void list_flow(struct riso_flow *f, enum riso_list list)
 	struct riso_group_dir *gd;
 
 	f->list = list;
-	if (list == RISO_LIST_URGENT) {
-		list_add_tail(&f->arb, &rd->urgent);
-		return;
-	}
-	if (list == RISO_LIST_PARKED) {
-		list_add_tail(&f->arb, &rd->parked);
+	if (list != RISO_LIST_GROUP) {
+		list_add_tail(&f->arb, list == RISO_LIST_URGENT ? &rd->urgent : &rd->parked);
 		return;
 	}
 	gd = &f->group->dir[f->arb_dir];
@@ -185,6 +181,7 @@ static void wake(struct riso_flow *f, u64 now)
 		where = RISO_LIST_GROUP;
 		room = riso_window_room(f, &next);
 		if (!fits_window(f, next.dir, &room)) {
+			rd->arb[next.dir].window_held |= !f->path.probes;
 			rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 			trace_throttle(f, next.dir, 0, f->inflight[next.dir], room.limit,
 				       RISO_CAUSE_FLOW);
