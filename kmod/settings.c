@@ -39,6 +39,9 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 	lockdep_assert_held(&rd->control);
 	spin_lock_irq(&rd->lock);
 	write_seqcount_begin(&rd->cfg_seq);
+	/* What was seen was above the MaxRate of then. */
+	if (cfg->max_rate != rd->cfg.max_rate)
+		rd->delivered = 0;
 	was = rd->steer;
 	rd->steer = *steer;
 	rd->cfg = *cfg;
