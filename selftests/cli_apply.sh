@@ -138,7 +138,7 @@ device_appears()
 	setup_rxe_pair 1 && device_comes rxe2 &&
 	shows '.[0] | .max_rate == 25000000 and .state == "observe"' \
 		dev show dev rxe2 &&
-	shows '.[0].chunk_bytes == 4096' dev show dev rxe3
+	shows '.[0].chunk_bytes == "auto"' dev show dev rxe3
 }
 
 device_comes_back()

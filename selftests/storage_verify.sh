@@ -43,7 +43,8 @@ ktap_set_plan 4
 load_module && setup_rxe && start_nvmet riso0 10.0.0.2 64 ||
 	skip_all "no target"
 rdma-isolate rule add comm rperf class latency >/dev/null
-rdma-isolate dev set dev rxe1 mode enable max-rate 400mbit chunk-bytes 4k
+rdma-isolate dev set dev rxe1 mode enable max-rate 400mbit chunk-bytes 4k \
+	target99 100us
 disk=$(connect_nvme riso0 10.0.0.2 10.0.0.1 4420 2)
 rperf --dev rxe1 --peer rxe0 --samples 0 --seconds 100000 \
 	--interval 100000 >/dev/null &
