@@ -183,7 +183,7 @@ load_module && load_test_module riso_test_ulp && setup_rxe 400mbit &&
 	start_nvmet riso2 10.0.0.2 16 || skip_all "no target"
 rdma-isolate rule add ulp riso_test_lat class latency >/dev/null
 rdma-isolate rule add dev rxe1 peer "$WAITS" class bandwidth weight 150 >/dev/null
-rdma-isolate dev set dev rxe1 mode enable max-rate 400mbit
+rdma-isolate dev set dev rxe1 mode enable max-rate 400mbit safe-util 390mbit
 echo lat-on >/sys/kernel/debug/riso_test_ulp/run
 # A command that takes 30 s is one too many for the initiator.
 bulk=$((32 << 20))
