@@ -52,16 +52,13 @@ struct riso_watch {
 
 static void count(struct riso_traffic *t, const struct ib_send_wr *wr)
 {
-	int i;
-
 	for (; wr; wr = wr->next) {
-		u64 len = 0;
+		u64 len;
 
 		t->n[RISO_SEEN_WRS]++;
 		if (!riso_wr_has_data(wr->opcode))
 			continue;
-		for (i = 0; i < wr->num_sge; i++)
-			len += wr->sg_list[i].length;
+		len = riso_wr_bytes(wr);
 		t->n[riso_wr_is_read(wr->opcode) ? RISO_SEEN_RX :
 						   RISO_SEEN_TX] += len;
 		t->n[RISO_SEEN_SIZE + riso_size_of(len)]++;

@@ -25,15 +25,11 @@ static __always_inline void riso_open_count(const struct riso_flow *f,
 {
 	struct riso_passed __percpu *whole = READ_ONCE(READ_ONCE(f->group)->passed);
 	struct riso_passed __percpu *own = READ_ONCE(f->passed);
-	int i;
 
 	for (; wr; wr = wr->next) {
 		enum riso_dir dir = riso_wr_is_read(wr->opcode) ? RISO_RX : RISO_TX;
-		s64 len = 0;
+		s64 len = riso_wr_has_data(wr->opcode) ? riso_wr_bytes(wr) : 0;
 
-		if (riso_wr_has_data(wr->opcode))
-			for (i = 0; i < wr->num_sge; i++)
-				len += wr->sg_list[i].length;
 		this_cpu_add(own->bytes[dir], sign * len);
 		this_cpu_add(own->wrs, sign);
 		/* One that the flow has joined just now may have none. */

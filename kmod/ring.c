@@ -128,15 +128,13 @@ static bool knows_chain(const struct ib_send_wr *wr)
 
 static int check_wr(const struct riso_flow *f, const struct ib_send_wr *wr)
 {
-	u64 len = 0;
-	int i;
+	u64 len;
 
 	if (!riso_wr_has_data(wr->opcode))
 		return 0;
 	if (wr->num_sge < 0 || wr->num_sge > f->max_sge)
 		return -EINVAL;
-	for (i = 0; i < wr->num_sge; i++)
-		len += wr->sg_list[i].length;
+	len = riso_wr_bytes(wr);
 	if (len > RISO_MESSAGE_MAX)
 		return -EINVAL;
 	if ((wr->send_flags & IB_SEND_INLINE) && len > f->max_inline)

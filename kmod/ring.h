@@ -85,6 +85,22 @@ struct riso_rec {
 	struct ib_sge sge[];
 };
 
+/**
+ * riso_wr_bytes - payload of a work request
+ * @wr: the work request, with data
+ *
+ * Return: bytes.
+ */
+static inline u64 riso_wr_bytes(const struct ib_send_wr *wr)
+{
+	u64 bytes = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		bytes += wr->sg_list[i].length;
+	return bytes;
+}
+
 static inline u32 riso_ring_len(const struct riso_ring *q)
 {
 	return q->tail - q->head;
