@@ -12,8 +12,8 @@
  *
  * Locks: the table is read under RCU and written under &riso_dev.mutex, which covers
  * &riso_cq.room as well. &riso_cq.poll_lock covers the zombies and the soft list,
- * &riso_dev.lock inside it &riso_cq.uses. Functions run in process context, except
- * riso_cq_find().
+ * &riso_dev.lock inside it &riso_cq.uses. Functions run in process context, those of the
+ * header in any.
  */
 
 #include <linux/hashtable.h>
@@ -26,19 +26,6 @@
 #include "dev.h"
 #include "flow.h"
 #include "tag.h"
-
-/**
- * riso_cq_find - look a CQ up
- * @rd: its device
- * @cq: the CQ
- *
- * Context: RCU read side or &riso_dev.mutex.
- * Return: its shadow or NULL.
- */
-struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq)
-{
-	return riso_cq_look_up(rd, cq);
-}
 
 static void wake_ulp(struct work_struct *work)
 {

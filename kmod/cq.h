@@ -120,15 +120,14 @@ static inline bool riso_cq_is_ours(const struct riso_cq *c)
 }
 
 /**
- * riso_cq_look_up - look a CQ up
+ * riso_cq_find - look a CQ up
  * @rd: its device
  * @cq: the CQ
  *
  * Context: under RCU or &riso_dev.mutex.
  * Return: its shadow or NULL.
  */
-static __always_inline struct riso_cq *riso_cq_look_up(struct riso_dev *rd,
-						       const struct ib_cq *cq)
+static __always_inline struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq)
 {
 	struct riso_cq *c;
 
@@ -139,7 +138,6 @@ static __always_inline struct riso_cq *riso_cq_look_up(struct riso_dev *rd,
 	return NULL;
 }
 
-struct riso_cq *riso_cq_find(struct riso_dev *rd, const struct ib_cq *cq);
 void riso_cq_created(struct riso_dev *rd, struct ib_cq *cq, u32 extra);
 void riso_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq);
 bool riso_cq_reserve(struct riso_flow *f, struct ib_cq *cq);

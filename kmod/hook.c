@@ -214,7 +214,7 @@ static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 	if (cq->uobject)
 		return rd->orig.poll_cq(cq, num, wc);
 	look_up_begin();
-	c = riso_cq_look_up(rd, cq);
+	c = riso_cq_find(rd, cq);
 	if (!c || READ_ONCE(c->tagged) || READ_ONCE(rd->timing)) {
 		look_up_end();
 		return poll_looked_at(rd, cq, num, wc);
