@@ -199,7 +199,6 @@ struct riso_change {
  * @want_ns: when @timer shall fire, collected during a run
  * @urgent: flows that post as debt
  * @chunk: size that messages are cut to, 0 is off: &riso_cfg.chunk_bytes, or what that follows from
- * @open: flows that hold nothing are open, see open.c
  * @full: several groups fill the device
  * @paces_chunks: @chunk_ns is long enough for a timer to pace single chunks
  * @running: @timer may be armed
@@ -294,7 +293,6 @@ struct riso_dev {
 	u64 want_ns;
 	struct list_head urgent;
 	bool paces_chunks;
-	bool open;
 	bool full;
 	bool running;
 	int drops;

@@ -36,7 +36,6 @@ bool riso_limits_update(struct riso_dev *rd)
 	rd->lately_ns = riso_time_of(riso_open_window(rd) / 2, rd->cfg.max_rate);
 	rd->paces_chunks = rd->chunk_ns >= RISO_TICK_NS;
 	rd->was_shaped = riso_is_shaped(rd);
-	rd->open = !rd->was_shaped && !rd->full;
 	if (was != rd->was_shaped)
 		rd->toggled_ns = now;
 	if (!was && rd->was_shaped)

@@ -7,7 +7,7 @@
  * holds nothing. Then the hook passes its posts on, without a lock, a copy or a tag, and counts
  * them in memory of the CPU.
  *
- * Owns &riso_dev.open, &riso_flow.open and the counts, and finds out whether groups fill the
+ * Owns &riso_dev.full, &riso_flow.open and the counts, and finds out whether groups fill the
  * device. &riso_dev.lock protects all of it, except the counts; hooks read &riso_flow.open
  * without it. Whoever has read it just before it changes posts at the same time as another,
  * and nobody may expect an order of these. The counts are allocated under &riso_dev.mutex.
@@ -25,8 +25,8 @@ enum {
 	/* A device that groups have filled is closed for 100 ms: they fill it in turns. */
 	RISO_CLOSED_NS = 100 * NSEC_PER_MSEC,
 	/*
-	 * It is full when it sends half of MaxRate: that may be a guess, and what is too high
-	 * by half must not let groups take more than their share.
+	 * It is full when it sends half of MaxRate. That may be a guess: groups still have their
+	 * shares if it is twice as high as it should be.
 	 */
 	RISO_FULL_PART = 2,
 };
@@ -56,12 +56,13 @@ void riso_open_equip(struct riso_flow *f)
  */
 void riso_open_update(struct riso_flow *f)
 {
-	bool open = f->rd->open && f->mode == RISO_FLOW_MANAGED && f->passed &&
-		    f->group->passed && !f->posting && !f->paused &&
+	const struct riso_dev *rd = f->rd;
+	bool open = !riso_is_shaped(rd) && !rd->full && f->mode == RISO_FLOW_MANAGED &&
+		    f->passed && f->group->passed && !f->posting && !f->paused &&
 		    f->phase == RISO_PHASE_PACED && f->state == IB_QPS_RTS &&
 		    !riso_ring_len(&f->q);
 
-	lockdep_assert_held(&f->rd->lock);
+	lockdep_assert_held(&rd->lock);
 	/* Pieces take more room in the provider's queue than the ULP knows of. */
 	if (open && !f->open && riso_tag_has_pieces(f->slots))
 		open = false;
@@ -122,7 +123,7 @@ bool riso_open_watch(struct riso_dev *rd, u64 now, bool *contended)
 	struct riso_group *g;
 	unsigned long id;
 	u32 cost = 0;
-	bool was;
+	bool changed;
 	int dir;
 
 	lockdep_assert_held(&rd->mutex);
@@ -143,9 +144,8 @@ bool riso_open_watch(struct riso_dev *rd, u64 now, bool *contended)
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		if (active[dir] > 1 && total[dir] >= full)
 			rd->full_ns = now + RISO_CLOSED_NS;
-	was = rd->open;
+	changed = !riso_is_shaped(rd) && rd->full != (now < rd->full_ns);
 	rd->full = now < rd->full_ns;
-	rd->open = !riso_is_shaped(rd) && !rd->full;
 	spin_unlock_irq(&rd->lock);
-	return was != rd->open;
+	return changed;
 }
