@@ -198,22 +198,18 @@ bool riso_settings_follow_port(struct riso_dev *rd, u64 rate)
 }
 
 /**
- * riso_settings_forget_rate - the device may be faster or slower than it was
+ * riso_settings_believe_rate - go by a rate above MaxRate
  * @rd: the device
+ * @rate: what it delivers, bytes per second; 0 to go by MaxRate
  *
- * Context: &riso_dev.control, may sleep.
+ * Context: may sleep.
  */
-void riso_settings_forget_rate(struct riso_dev *rd)
+void riso_settings_believe_rate(struct riso_dev *rd, u64 rate)
 {
 	bool refresh;
-	int dir;
 
-	lockdep_assert_held(&rd->control);
 	spin_lock_irq(&rd->lock);
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		riso_estimate_restart(&rd->arb[dir].estimate);
-	rd->delivered = 0;
-	rd->above = 0;
+	rd->delivered = rate;
 	refresh = riso_limits_update(rd);
 	spin_unlock_irq(&rd->lock);
 	if (!refresh)
@@ -221,6 +217,24 @@ void riso_settings_forget_rate(struct riso_dev *rd)
 	riso_dev_lock(rd);
 	riso_manage_refresh_all(rd);
 	riso_dev_unlock(rd);
+}
+
+/**
+ * riso_settings_forget_rate - the device may be faster or slower than it was
+ * @rd: the device
+ *
+ * Context: may sleep.
+ */
+void riso_settings_forget_rate(struct riso_dev *rd)
+{
+	int dir;
+
+	spin_lock_irq(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		riso_estimate_restart(&rd->arb[dir].estimate);
+	rd->above = 0;
+	spin_unlock_irq(&rd->lock);
+	riso_settings_believe_rate(rd, 0);
 }
 
 /**

@@ -8,6 +8,7 @@
 #include "dev.h"
 
 void riso_settings_init(struct riso_dev *rd);
+void riso_settings_believe_rate(struct riso_dev *rd, u64 rate);
 void riso_settings_forget_rate(struct riso_dev *rd);
 bool riso_settings_follow_port(struct riso_dev *rd, u64 rate);
 void riso_settings_own(struct riso_dev *rd, const struct riso_cfg *cfg);

@@ -19,6 +19,7 @@
 #include "process.h"
 #include "pump.h"
 #include "sched.h"
+#include "settings.h"
 #include "watch.h"
 #include "work.h"
 
@@ -56,8 +57,7 @@ static void average_pressure(struct riso_dev *rd)
 /* Does the device deliver more than MaxRate? Then that is too low. */
 static void watch_rate(struct riso_dev *rd, u64 now)
 {
-	bool refresh = false;
-	u64 rate = 0;
+	u64 rate = 0, above;
 	int dir;
 
 	spin_lock_irq(&rd->lock);
@@ -71,21 +71,14 @@ static void watch_rate(struct riso_dev *rd, u64 now)
 	if (!riso_is_shaped(rd) || riso_is_clocked(rd) ||
 	    rate <= riso_rate(rd) + riso_rate(rd) / RISO_ABOVE_PART)
 		rate = 0;
-	/*
-	 * One look may have found a burst of completions. It is taken to do a quarter more, as
-	 * the window for less may be what holds it back.
-	 */
-	if (rate && rd->above) {
-		rd->delivered = min(rate, rd->above) / 4 * 5;
-		refresh = riso_limits_update(rd);
-	}
+	/* A single look may have found a burst of completions. */
+	above = min(rate, rd->above);
 	rd->above = rate;
 	spin_unlock_irq(&rd->lock);
-	if (!refresh)
+	if (!above)
 		return;
-	riso_dev_lock(rd);
-	riso_manage_refresh_all(rd);
-	riso_dev_unlock(rd);
+	/* A quarter more, as the window for less may be what holds it back. */
+	riso_settings_believe_rate(rd, above / 4 * 5);
 	mutex_lock(&rd->control);
 	if (!rd->removing)
 		queue_work(riso_wq, &rd->port);
