@@ -8,23 +8,13 @@
 
 #include <linux/err.h>
 
+#include "../verbs.h"
 #include "ending.h"
 #include "qp.h"
 
 void ulp_init_ending(struct ib_qp_init_attr *attr, struct ib_cq *cq)
 {
-	*attr = (struct ib_qp_init_attr) {
-		.cap = {
-			.max_send_wr = ULP_ENDING,
-			.max_recv_wr = 1,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-		},
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_RC,
-		.send_cq = cq,
-		.recv_cq = cq,
-	};
+	test_init_qp(attr, cq, ULP_ENDING);
 }
 
 /* Without a peer: what is sent goes nowhere. */

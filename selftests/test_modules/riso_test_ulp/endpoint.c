@@ -10,9 +10,8 @@
 
 #include <linux/err.h>
 #include <linux/string.h>
-#include <net/ipv6.h>
-#include <rdma/ib_cache.h>
 
+#include "../verbs.h"
 #include "buffer.h"
 #include "endpoint.h"
 #include "mr.h"
@@ -20,35 +19,6 @@
 /* the devices, and who uses them */
 DEFINE_MUTEX(ulp_devs_lock);
 LIST_HEAD(ulp_devs);
-
-static int query_ep(struct ulp_ep *ep)
-{
-	struct ib_port_attr attr;
-	int i, err;
-
-	ep->port = rdma_start_port(ep->dev);
-	err = ib_query_port(ep->dev, ep->port, &attr);
-	if (err)
-		return err;
-	ep->mtu = attr.active_mtu;
-	for (i = 0; i < attr.gid_tbl_len; i++) {
-		const struct ib_gid_attr *gid;
-		bool found;
-
-		gid = rdma_get_gid_attr(ep->dev, ep->port, i);
-		if (IS_ERR(gid))
-			continue;
-		found = gid->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
-			ipv6_addr_v4mapped((struct in6_addr *)&gid->gid);
-		ep->gid = gid->gid;
-		rdma_put_gid_attr(gid);
-		if (found) {
-			ep->gid_index = i;
-			return 0;
-		}
-	}
-	return -EADDRNOTAVAIL;
-}
 
 int ulp_setup_ep(struct ulp_ep *ep, struct ulp_ep *peer, const char *name,
 		 const char *pd_name)
@@ -68,7 +38,8 @@ int ulp_setup_ep(struct ulp_ep *ep, struct ulp_ep *peer, const char *name,
 	if (!ep->rdev)
 		return -ENODEV;
 	ep->dev = ep->rdev->dev;
-	err = query_ep(ep);
+	ep->port = rdma_start_port(ep->dev);
+	err = test_find_gid(ep->dev, ep->port, &ep->mtu, &ep->gid, &ep->gid_index);
 	if (err)
 		return err;
 	pd = __ib_alloc_pd(ep->dev, 0, pd_name);
