@@ -76,7 +76,8 @@ def rows(runs):
              60, 40),
             ("managed, device open", "managed, open", "cost", 120, 60),
             ("managed, device open, chains of 8", "managed, open, of 8", "cost of 8",
-             120, 60))
+             120, 60),
+            ("held, alone", "managed, shaped", "cost", 400, 250))
     ]
     for name, (sched, mbps, qps) in runs.names(r"busy (\w+) (\d+) (\d+)"):
         title = f"{int(mbps) // 1000} Gbit/s, {sched}, {qps} queue pairs"
