@@ -116,7 +116,7 @@ struct riso_passed {
  * @used_ns: device time of what was posted, not divided by the weight
  * @active_ns: when that was last
  * @passed: what open flows of it have posted, or NULL
- * @folded: they were added to those of the device, as the group goes
+ * @folded: @passed was added to the counters of the device
  * @passed_seen: bytes of @passed when they were looked at last
  * @posted_seen: all bytes that it had posted then
  * @tally: flows of each class that take part, under &riso_dev.mutex
@@ -183,7 +183,7 @@ struct riso_group_info {
 /**
  * struct riso_bound - what bounds the posts of a flow in one direction
  * @chunk: size that its messages are cut to, 0 is off
- * @far: that is larger than that of the device, to fill a path
+ * @far: @chunk is larger than that of the device, to fill a path
  * @limit: bytes that it may have in flight
  */
 struct riso_bound {
@@ -199,7 +199,7 @@ struct riso_bound {
  * @estimate: what the device delivers
  * @process_load: bytes of &riso_pacer.load that processes say
  * @out: what flows have out
- * @standing: bytes of &riso_pacer.load that stand in the device of flows
+ * @standing: part of &riso_pacer.load that flows have
  * @last: group served last
  * @last_ns: when that was
  * @window_held: the window, and not the clock, kept the next piece back

@@ -198,7 +198,7 @@ struct riso_change {
  * @timer_ns: when @timer fires, U64_MAX when it is not armed
  * @want_ns: when @timer shall fire, collected during a run
  * @urgent: flows that post as debt
- * @chunk: size that messages are cut to, 0 is off: &riso_cfg.chunk_bytes, or what that follows from
+ * @chunk: size that messages are cut to, 0 is off: what &riso_cfg.chunk_bytes comes to
  * @full: several groups fill the device
  * @paces_chunks: @chunk_ns is long enough for a timer to pace single chunks
  * @running: @timer may be armed

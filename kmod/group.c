@@ -136,7 +136,7 @@ static void free_group_rcu(struct rcu_head *head)
 	kfree(g);
 }
 
-/* What a group has posted that goes is the device's; nobody reads it twice, or not at all. */
+/* The group goes: its counts become those of the device. A reader sees them once. */
 static void fold_passed(struct riso_dev *rd, struct riso_group *g)
 {
 	struct riso_passed sum;

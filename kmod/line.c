@@ -144,8 +144,8 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	if (riso_is_shaped(rd))
 		riso_pacer_advance(&a->pacer, riso_tick(rd), bill->busy_ns, now);
 	/*
-	 * Grants go by it even if the kernel's bulk does not. That moves it no further than what
-	 * the device may have to do of it.
+	 * The clock also says when processes may have grants. Bulk of the kernel that it does not
+	 * hold moves it by a chunk and a tick at most, as the window holds that bulk.
 	 */
 	if (!riso_is_clocked(rd) && !bill->grant)
 		a->pacer.next = max(was, min(a->pacer.next,

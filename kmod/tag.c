@@ -139,7 +139,7 @@ void riso_tag_free(struct riso_flow *f)
 
 /**
  * riso_tag_note_out - a flow is about to have a slot out
- * @f: the flow; the last of those that have been out for less time
+ * @f: the flow, which becomes the last in &riso_dev.reap
  *
  * Context: under &riso_dev.lock.
  */
