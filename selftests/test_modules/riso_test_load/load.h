@@ -48,6 +48,8 @@
  * @shared: another queue pair uses the CQ, of large messages, or with @managed of small ones
  * @managed: measure the cost of large messages' queue pair
  * @chain: work requests of a post
+ * @size: bytes of a message whose whole cost is measured, 0 to measure a post and a poll
+ * @count: such messages that are waited for at once
  */
 struct load_args {
 	char dev[IB_DEVICE_NAME_MAX];
@@ -67,6 +69,8 @@ struct load_args {
 	u32 shared;
 	u32 managed;
 	u32 chain;
+	u32 size;
+	u32 count;
 };
 
 /**
@@ -174,5 +178,8 @@ int load_run_traffic(struct load *l);
 
 /* cost.c */
 int load_run_cost(struct load *l);
+
+/* busy.c */
+int load_run_busy(struct load *l);
 
 #endif /* RISO_TEST_LOAD_H */

@@ -5,8 +5,8 @@
  * It keeps large messages of some queue pairs in the air, and sends a small one every now and
  * then. It tells how much of the large ones was delivered in each of some windows of time, how
  * long the CPU was idle, and how long the small ones took. A signal to the process that writes
- * ends a run. Or it tells what a post and a poll cost. On a machine that counts instructions, a
- * nanosecond is one.
+ * ends a run. Or it tells what a post and a poll cost, or with size=BYTES all of a message. On a
+ * machine that counts instructions, a nanosecond is one.
  *
  * The protection domains of large messages are called riso_load0 and riso_load1, that of
  * small ones riso_load_small, so that rules tell them apart.
@@ -54,16 +54,18 @@ static void free_load(struct load *l)
 static struct load *make_load(const struct load_args *arg)
 {
 	struct load *l = kzalloc(sizeof(*l), GFP_KERNEL);
+	u32 size;
 	int err;
 
 	if (!l)
 		return ERR_PTR(-ENOMEM);
 	l->arg = *arg;
+	size = max3(arg->len, arg->small, arg->size);
 	l->samples = kvcalloc(LOAD_MAX_SAMPLES, sizeof(*l->samples), GFP_KERNEL);
 	l->bulk = kvcalloc(arg->groups * arg->qps, sizeof(*l->bulk), GFP_KERNEL);
 	err = !l->samples || !l->bulk ? -ENOMEM :
-	      load_setup_end(&l->a, arg->dev, max(arg->len, arg->small)) ? :
-	      load_setup_end(&l->b, arg->peer, max(arg->len, arg->small));
+	      load_setup_end(&l->a, arg->dev, size) ? :
+	      load_setup_end(&l->b, arg->peer, size);
 	if (!err)
 		return l;
 	free_load(l);
@@ -92,6 +94,8 @@ static int parse(struct load_args *arg, char *line)
 		{ "shared", &arg->shared, 1 },
 		{ "managed", &arg->managed, 1 },
 		{ "chain", &arg->chain, 16 },
+		{ "size", &arg->size, LOAD_LEN_MAX },
+		{ "count", &arg->count, LOAD_COSTS },
 	};
 	char *word;
 	int i, err;
@@ -119,7 +123,7 @@ static int parse(struct load_args *arg, char *line)
 			return -EINVAL;
 	}
 	if (!arg->len || !arg->qps || !arg->groups || !arg->chain || !arg->rdatomic ||
-	    !arg->window_ms)
+	    !arg->window_ms || !arg->count)
 		return -EINVAL;
 	return 0;
 }
@@ -139,6 +143,7 @@ static int run_line(char *line)
 		.window_ms = 100,
 		.windows = 1,
 		.chain = 1,
+		.count = 1,
 	};
 	char *what = strsep(&line, "\n ");
 	bool cost = !strcmp(what, "cost");
@@ -154,7 +159,10 @@ static int run_line(char *line)
 	if (IS_ERR(l))
 		return PTR_ERR(l);
 	load_init_traffic(l);
-	err = cost ? load_run_cost(l) : load_run_traffic(l);
+	if (!cost)
+		err = load_run_traffic(l);
+	else
+		err = arg.size ? load_run_busy(l) : load_run_cost(l);
 	if (err == -ETIMEDOUT)
 		pr_err("%d messages have not ended\n", atomic_read(&l->out));
 	free_load(l);
