@@ -65,13 +65,19 @@ def added(runs, name, base):
     return sum(run[k] - plain[k] for k in ("post_ns", "poll_ns"))
 
 
-def per_chunk(runs, size, mbps):
+def over(runs, figure, one, many):
+    """A figure of two arguments, with the second ones over that with the first ones"""
+    few, lots = figure(runs, *one), figure(runs, *many)
+    return lots / few if few and lots is not None else None
+
+
+def per_chunk(runs, size, where):
     """Instructions that each chunk of a message of 1 MB costs beyond what the adapter takes"""
-    whole, parts = runs.get(f"1 MB {mbps}", "plain"), runs.get(f"{size} {mbps}", "plain")
-    run = runs.get(f"{size} {mbps}", "isolated")
+    whole, parts = runs.get(f"1 MB {where}", "plain"), runs.get(f"{size} {where}", "plain")
+    run = runs.get(f"{size} {where}", "isolated")
     if not whole or not parts or not run:
         return None
-    chunks = runs.statistic(f"{size} {mbps}", "chunk_posted") / run["rounds"]
+    chunks = runs.statistic(f"{size} {where}", "chunk_posted") / run["rounds"]
     adapter = (parts["busy_ns"] - whole["busy_ns"]) / (parts["count"] - 1)
     return (run["busy_ns"] - whole["busy_ns"]) / chunks - adapter
 
@@ -98,10 +104,21 @@ def rows(runs):
             ("held, alone", "managed, shaped", "cost", 400, 250))
     ]
     # Two chunks of 120 KB are out at a time at most, so they go one by one, not in batches.
-    for _, (size, mbps) in runs.names(r"(4 KB|120 KB) (\d+)"):
+    for _, (size, mbps) in runs.names(r"(4 KB|120 KB) (\d+) 0"):
         out.append((f"instructions of a chunk of {size}: {int(mbps) // 1000} Gbit/s",
-                    per_chunk(runs, size, mbps),
+                    per_chunk(runs, size, f"{mbps} 0"),
                     *((400, 250) if size == "4 KB" else (None, None))))
+    out.append(("a chunk beside 1,000 idle flows / one",
+                over(runs, per_chunk, ("4 KB", "100000 0"), ("4 KB", "100000 1000")), 1.2, 1))
+    for name in ("latency", "managed, open"):
+        out.append((f"post and poll beside 1,000 idle flows / one: {name}",
+                    over(runs, added, (f"{name} 0", "cost 0"), (f"{name} 1000", "cost 1000")),
+                    1.2, 1))
+    for name, (kind, qps) in runs.names(r"(managed )?users ([1-9]\d*)"):
+        title = "managed, open" if kind else "latency"
+        out.append((f"post and poll beside {int(qps):,} user queue pairs / none: {title}",
+                    over(runs, added, (f"{kind or ''}users 0", "users 0"),
+                         (name, f"users {qps}")), 1.2, 1))
     for name, (sched, mbps, qps) in runs.names(r"busy (\w+) (\d+) (\d+)"):
         title = f"{int(mbps) // 1000} Gbit/s, {sched}, {qps} queue pairs"
         out.append((f"kept: {title}", kept(runs, name), (0.95,), (0.98,)))

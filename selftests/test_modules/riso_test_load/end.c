@@ -56,11 +56,13 @@ void load_free_end(struct load_end *e)
 	ib_device_put(e->dev);
 }
 
-static struct ib_qp *create_qp(struct load *l, struct ib_pd *pd, struct ib_cq *cq)
+static struct ib_qp *create_qp(struct load *l, struct ib_pd *pd, struct ib_cq *cq, u32 depth)
 {
 	struct ib_qp_init_attr attr;
 
-	test_init_qp(&attr, cq, max3(l->arg.depth, l->arg.depth2, (u32)LOAD_COSTS) + 1);
+	if (!depth)
+		depth = max3(l->arg.depth, l->arg.depth2, (u32)LOAD_COSTS) + 1;
+	test_init_qp(&attr, cq, depth);
 	return ib_create_qp(pd, &attr);
 }
 
@@ -109,7 +111,8 @@ int load_setup_qp(struct load *l, struct load_qp *q, int pd, struct ib_cq *cq)
 	q->load = l;
 	q->cqe.done = load_large_done;
 	if (!cq) {
-		own = ib_alloc_cq(l->a.dev, l, 2 * LOAD_MAX_DEPTH, 0, IB_POLL_SOFTIRQ);
+		own = ib_alloc_cq(l->a.dev, l, 2 * (q->depth ? : LOAD_MAX_DEPTH), 0,
+				  IB_POLL_SOFTIRQ);
 		if (IS_ERR(own))
 			return PTR_ERR(own);
 		q->cq = own;
@@ -119,13 +122,13 @@ int load_setup_qp(struct load *l, struct load_qp *q, int pd, struct ib_cq *cq)
 	if (IS_ERR(own))
 		return PTR_ERR(own);
 	q->peer_cq = own;
-	q->qp = create_qp(l, l->a.pd[pd], cq);
+	q->qp = create_qp(l, l->a.pd[pd], cq, q->depth);
 	if (IS_ERR(q->qp)) {
 		err = PTR_ERR(q->qp);
 		q->qp = NULL;
 		return err;
 	}
-	q->peer = create_qp(l, l->b.pd[pd], q->peer_cq);
+	q->peer = create_qp(l, l->b.pd[pd], q->peer_cq, q->depth);
 	if (IS_ERR(q->peer)) {
 		err = PTR_ERR(q->peer);
 		q->peer = NULL;

@@ -17,6 +17,8 @@
 #define LOAD_LEN_MAX	SZ_4M
 /* queue pairs: what the largest case of the bench has */
 #define LOAD_MAX_QPS	256
+/* queue pairs that send nothing: what the bench has, with room for more */
+#define LOAD_MAX_IDLE	4096
 /* large messages of a queue pair that are out */
 #define LOAD_MAX_DEPTH	64
 #define LOAD_MAX_WINDOWS 64
@@ -50,6 +52,7 @@
  * @chain: work requests of a post
  * @size: bytes of a message whose whole cost is measured, 0 to measure a post and a poll
  * @count: such messages that are waited for at once
+ * @idle: queue pairs of the first group that have sent one small message, and send no more
  */
 struct load_args {
 	char dev[IB_DEVICE_NAME_MAX];
@@ -71,6 +74,7 @@ struct load_args {
 	u32 chain;
 	u32 size;
 	u32 count;
+	u32 idle;
 };
 
 /**
@@ -108,6 +112,7 @@ enum { LOAD_SMALL = 2 };
  * @peer: the other one
  * @cq: of @qp
  * @own_cq: nobody but us polls @cq
+ * @depth: work requests that may be out, 0 for what the load or the measurement needs
  * @peer_cq: of @peer, where nothing ends
  * @bytes: that were delivered
  */
@@ -118,6 +123,7 @@ struct load_qp {
 	struct ib_qp *peer;
 	struct ib_cq *cq;
 	bool own_cq;
+	u32 depth;
 	struct ib_cq *peer_cq;
 	u64 bytes;
 };
@@ -130,7 +136,9 @@ struct load_qp {
  * @bulk: queue pairs of large messages, those of the first group first
  * @nbulk: how many
  * @small: queue pair of small messages
- * @out: large messages that are out
+ * @idle: queue pairs that have sent one message
+ * @nidle: how many
+ * @out: large messages that are out, and the first ones of @idle
  * @stop: no more are posted
  * @failed: status of a message that failed
  * @timer: posts the next small message
@@ -147,6 +155,8 @@ struct load {
 	struct load_qp *bulk;
 	u32 nbulk;
 	struct load_qp small;
+	struct load_qp *idle;
+	u32 nidle;
 	atomic_t out;
 	bool stop;
 	int failed;
@@ -171,8 +181,12 @@ void load_tell(const char *fmt, ...) __printf(1, 2);
 void load_sort(u32 *samples, u32 n);
 u32 load_percentile(const u32 *sorted, u32 n, u32 thousandths);
 
+/* idle.c */
+int load_setup_idle(struct load *l);
+
 /* traffic.c */
 void load_init_traffic(struct load *l);
+int load_post(struct load *l, struct load_qp *q, bool read, u32 len);
 void load_large_done(struct ib_cq *cq, struct ib_wc *wc);
 int load_run_traffic(struct load *l);
 

@@ -42,8 +42,11 @@ static void free_load(struct load *l)
 
 	for (i = 0; i < l->nbulk; i++)
 		load_free_qp(&l->bulk[i]);
+	for (i = 0; i < l->nidle; i++)
+		load_free_qp(&l->idle[i]);
 	/* Others may use its CQ. */
 	load_free_qp(&l->small);
+	kvfree(l->idle);
 	kvfree(l->bulk);
 	kvfree(l->samples);
 	load_free_end(&l->a);
@@ -63,7 +66,8 @@ static struct load *make_load(const struct load_args *arg)
 	size = max3(arg->len, arg->small, arg->size);
 	l->samples = kvcalloc(LOAD_MAX_SAMPLES, sizeof(*l->samples), GFP_KERNEL);
 	l->bulk = kvcalloc(arg->groups * arg->qps, sizeof(*l->bulk), GFP_KERNEL);
-	err = !l->samples || !l->bulk ? -ENOMEM :
+	l->idle = kvcalloc(arg->idle, sizeof(*l->idle), GFP_KERNEL);
+	err = !l->samples || !l->bulk || !l->idle ? -ENOMEM :
 	      load_setup_end(&l->a, arg->dev, size) ? :
 	      load_setup_end(&l->b, arg->peer, size);
 	if (!err)
@@ -96,6 +100,7 @@ static int parse(struct load_args *arg, char *line)
 		{ "chain", &arg->chain, 16 },
 		{ "size", &arg->size, LOAD_LEN_MAX },
 		{ "count", &arg->count, LOAD_COSTS },
+		{ "idle", &arg->idle, LOAD_MAX_IDLE },
 	};
 	char *word;
 	int i, err;
@@ -159,9 +164,10 @@ static int run_line(char *line)
 	if (IS_ERR(l))
 		return PTR_ERR(l);
 	load_init_traffic(l);
-	if (!cost)
+	err = load_setup_idle(l);
+	if (!err && !cost)
 		err = load_run_traffic(l);
-	else
+	else if (!err)
 		err = arg.size ? load_run_busy(l) : load_run_cost(l);
 	if (err == -ETIMEDOUT)
 		pr_err("%d messages have not ended\n", atomic_read(&l->out));

@@ -23,7 +23,7 @@ static ktime_t us_of(u32 us)
 	return ns_to_ktime((u64)us * NSEC_PER_USEC);
 }
 
-static int post(struct load *l, struct load_qp *q, bool read, u32 len)
+int load_post(struct load *l, struct load_qp *q, bool read, u32 len)
 {
 	struct ib_sge sge = {
 		.addr = l->a.dma,
@@ -50,7 +50,7 @@ static void post_large(struct load *l, struct load_qp *q)
 	int err;
 
 	atomic_inc(&l->out);
-	err = post(l, q, l->arg.read, l->arg.len);
+	err = load_post(l, q, l->arg.read, l->arg.len);
 	if (err) {
 		atomic_dec(&l->out);
 		WRITE_ONCE(l->failed, err);
@@ -97,7 +97,7 @@ static enum hrtimer_restart send_small(struct hrtimer *timer)
 		l->skipped++;
 	} else {
 		l->began = ktime_get_ns();
-		if (post(l, &l->small, false, l->arg.small)) {
+		if (load_post(l, &l->small, false, l->arg.small)) {
 			WRITE_ONCE(l->failed, -EIO);
 			WRITE_ONCE(l->began, 0);
 		}
