@@ -417,6 +417,7 @@ teardown_all()
 	! is_loaded riso_test_ulp || rmmod riso_test_ulp
 	! is_loaded riso_test_load || rmmod riso_test_load
 	teardown_rxe
+	! is_loaded riso_test_late || rmmod riso_test_late
 	unload_module
 	! is_loaded riso_test_layer || rmmod riso_test_layer
 }

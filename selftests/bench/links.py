@@ -49,8 +49,8 @@ def rate(window, group=None):
     return sum(window.get(k, 0) for k in keys) / (window["ns"] / 1e9)
 
 
-def kept(runs, name, window=0):
-    plain, isolated = runs.get(name, "plain"), runs.get(name, "isolated")
+def kept(runs, name, window=0, base=None):
+    plain, isolated = runs.get(base or name, "plain"), runs.get(name, "isolated")
     if not plain or not isolated or len(isolated["windows"]) <= window or \
             len(plain["windows"]) <= window or not rate(plain["windows"][window]):
         return None
@@ -151,8 +151,18 @@ def rows(runs):
                     rate(plain["windows"][0]), (0.9,), None))
         out.append((f"99th / un-isolated: {title}",
                     runs.get(name, "isolated")["p99_ns"] / plain["p99_ns"], 0.5, None))
+    for name, (mbps, ms, safe) in runs.names(r"late (\d+) (\d+) (\w+)"):
+        out.append((f"kept: timers {ms} ms late, {show_rate(mbps)}, SafeUtil {safe}",
+                    kept(runs, name, base=f"late {mbps}"), (0.9,), (0.95,)))
+    for name, (mbps,) in runs.names(r"oversubscribed (\d+)"):
+        out.append((f"kept: processor oversubscribed twice, {show_rate(mbps)}",
+                    kept(runs, name), (0.9,), (0.95,)))
     out.append(("kept: 400 Mbit/s, MaxRate 40 Mbit/s", kept(runs, "slow and wrong"), (0.9,), None))
     return [row for row in out if row[1] is not None]
+
+
+def show_rate(mbps):
+    return f"{int(mbps) // 1000} Gbit/s" if int(mbps) >= 1000 else f"{mbps} Mbit/s"
 
 
 def holds(value, bound):
