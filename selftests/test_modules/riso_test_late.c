@@ -1,83 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes the timers of another module late, as a loaded machine does.
+ * Makes the timers of rdma_isolate late, as those of a loaded machine are.
  *
  * A kprobe on hrtimer_start_range_ns() adds to the time of each timer whose function belongs to
- * that module. The time and the module are parameters. It is for x86-64 only, where the handler
- * knows the place of an argument.
+ * that module. It is for x86-64 only, where the handler knows the place of an argument.
  *
- *	insmod riso_test_late.ko module=rdma_isolate us=5000
+ *	insmod riso_test_late.ko us=5000
  *	echo 10000 > /sys/module/riso_test_late/parameters/us
  *
- * Remove it before the other module, as it remembers the addresses of functions.
+ * As long as it is there, rdma_isolate stays.
  *
- * Owns the kprobe, and under seen_lock what is known of functions and @delayed. The handler runs
- * in any context that starts a timer.
+ * Owns the kprobe. Its handler runs in any context that starts a timer, and takes no lock.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
+#include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/ptrace.h>
-#include <linux/spinlock.h>
-#include <linux/string.h>
 
-/* functions that are remembered: more than a small machine starts timers of */
-#define LATE_SEEN	32
-
-static char *module = "rdma_isolate";
-module_param(module, charp, 0444);
-MODULE_PARM_DESC(module, "module whose timers are late (default rdma_isolate)");
+#include "target.h"
 
 static unsigned int us;
 module_param(us, uint, 0644);
-MODULE_PARM_DESC(us, "us that they are late (default 0)");
+MODULE_PARM_DESC(us, "us that timers are late (default 0)");
 
-static unsigned long delayed;
-module_param(delayed, ulong, 0444);
-MODULE_PARM_DESC(delayed, "timers that were late");
+static atomic_t timers;
+module_param_named(timers, timers.counter, int, 0444);
+MODULE_PARM_DESC(timers, "timers that were late");
 
-static DEFINE_RAW_SPINLOCK(seen_lock);
-static struct {
-	const void *function;
-	bool ours;
-} seen[LATE_SEEN];
-static unsigned int num_seen;
-static char in_module[MODULE_NAME_LEN + 3];
-
-/* Looking a symbol up takes long, so the newest answers are kept. */
-static bool is_ours(const void *function)
-{
-	char name[KSYM_SYMBOL_LEN];
-	unsigned int i;
-
-	for (i = 0; i < LATE_SEEN; i++)
-		if (seen[i].function == function)
-			return seen[i].ours;
-	snprintf(name, sizeof(name), "%ps", function);
-	i = num_seen++ % LATE_SEEN;
-	seen[i].function = function;
-	seen[i].ours = strstr(name, in_module);
-	return seen[i].ours;
-}
+static struct module *target;
 
 static int start_late(struct kprobe *p, struct pt_regs *regs)
 {
 	struct hrtimer *timer = (void *)regs_get_kernel_argument(regs, 0);
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&seen_lock, flags);
-	if (is_ours(timer->function)) {
-		/* the second argument, the time */
-		regs->si += READ_ONCE(us) * (unsigned long)NSEC_PER_USEC;
-		delayed++;
-	}
-	raw_spin_unlock_irqrestore(&seen_lock, flags);
+	if (!within_module((unsigned long)timer->function, target))
+		return 0;
+	/* the second argument, the time */
+	regs->si += READ_ONCE(us) * (unsigned long)NSEC_PER_USEC;
+	atomic_inc(&timers);
 	return 0;
 }
-
-NOKPROBE_SYMBOL(start_late);
 
 static struct kprobe probe = {
 	.symbol_name = "hrtimer_start_range_ns",
@@ -86,18 +49,25 @@ static struct kprobe probe = {
 
 static int __init late_init(void)
 {
-	/* "%ps" makes "function [module]" of a module's function. */
-	snprintf(in_module, sizeof(in_module), "[%s]", module);
-	return register_kprobe(&probe);
+	int err;
+
+	target = test_get_module("rdma_isolate");
+	if (!target)
+		return -ENOENT;
+	err = register_kprobe(&probe);
+	if (err)
+		module_put(target);
+	return err;
 }
 
 static void __exit late_exit(void)
 {
 	unregister_kprobe(&probe);
+	module_put(target);
 }
 
 module_init(late_init);
 module_exit(late_exit);
 
-MODULE_DESCRIPTION("Makes the timers of another module late");
+MODULE_DESCRIPTION("Makes the timers of rdma_isolate late");
 MODULE_LICENSE("GPL");
