@@ -418,6 +418,7 @@ teardown_all()
 	! is_loaded riso_test_load || rmmod riso_test_load
 	teardown_rxe
 	! is_loaded riso_test_late || rmmod riso_test_late
+	! is_loaded riso_test_irqs || rmmod riso_test_irqs
 	unload_module
 	! is_loaded riso_test_layer || rmmod riso_test_layer
 }

@@ -65,6 +65,12 @@ def added(runs, name, base):
     return sum(run[k] - plain[k] for k in ("post_ns", "poll_ns"))
 
 
+def longest(runs, name):
+    """Longest time that was seen, beyond what is measured of nothing, us"""
+    run = runs.get(name, "isolated")
+    return max(run["value"] - run["empty_ns"], 0) / 1000
+
+
 def over(runs, figure, one, many):
     """A figure of two arguments, with the second ones over that with the first ones"""
     few, lots = figure(runs, *one), figure(runs, *many)
@@ -157,6 +163,10 @@ def rows(runs):
     for name, (mbps,) in runs.names(r"oversubscribed (\d+)"):
         out.append((f"kept: processor oversubscribed twice, {show_rate(mbps)}",
                     kept(runs, name), (0.9,), (0.95,)))
+    for name, (kind, safe) in runs.names(r"irqs off, (timer|call|lock), (\w+)"):
+        title = {"timer": "timer", "call": "call", "lock": "lock held"}[kind]
+        out.append((f"interrupts off, longest, us: {title}, SafeUtil {safe}",
+                    longest(runs, name), 50, 20))
     out.append(("kept: 400 Mbit/s, MaxRate 40 Mbit/s", kept(runs, "slow and wrong"), (0.9,), None))
     return [row for row in out if row[1] is not None]
 

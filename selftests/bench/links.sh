@@ -12,7 +12,7 @@
 
 LOAD=/sys/kernel/debug/riso_test_load
 PARAMETERS=/sys/module/nullrdma/parameters
-PARTS="cost chunks many users busy wide moderated far groups wrong late oversubscribed"
+PARTS="cost chunks many users busy wide moderated far groups wrong late oversubscribed irqs"
 RATES=${RISO_RATES:-25000 100000 400000}
 
 die()
@@ -52,6 +52,20 @@ measure()
 	echo "{\"name\": \"$name\", \"how\": \"$how\", \"result\": $(cat "$LOAD/result")," \
 		"\"statistics\": $shaped}" >>"$RISO_OUT/links.jsonl"
 	echo "# $name, $how: $(tail -n 1 "$RISO_OUT/links.jsonl" | cut -c -400)"
+}
+
+# tell_params NAME MODULE PARAMETER...: what a test module has seen, the first one as "value"
+tell_params()
+{
+	local name=$1 dir=/sys/module/$2/parameters param list
+	shift 2
+
+	list="\"value\": $(cat "$dir/$1")"
+	for param in "${@:2}"; do
+		list+=", \"$param\": $(cat "$dir/$param")"
+	done
+	echo "{\"name\": \"$name\", \"how\": \"isolated\", \"result\": {$list}," \
+		"\"statistics\": null}" >>"$RISO_OUT/links.jsonl"
 }
 
 # isolate [SETTING]...: both ends; what nobody sets is what an operator gets
@@ -327,6 +341,28 @@ part_oversubscribed()
 	done
 	# shellcheck disable=SC2086 # numbers
 	kill $loops
+}
+
+# For how long the module keeps interrupts off, with 64 queue pairs that are busy
+part_irqs()
+{
+	local kind safe settings
+
+	wire 100000
+	for safe in set unset; do
+		settings=()
+		[ $safe = unset ] || settings=(safe-util 97gbit)
+		isolate "${settings[@]}"
+		load_test_module riso_test_irqs || die "no probes"
+		measure "irqs off, $safe" isolated load qps=64 depth=4 every_us=97 \
+			wait_ms=100 window_ms=200
+		for kind in timer call lock; do
+			tell_params "irqs off, $kind, $safe" riso_test_irqs \
+				${kind}_ns empty_ns pair_ns
+		done
+		rmmod riso_test_irqs
+		release
+	done
 }
 
 setup_null copy=0 || die "no adapter"
