@@ -8,6 +8,7 @@ import argparse
 import json
 import pathlib
 import re
+import statistics
 import sys
 
 # A chunk takes so long on the wire, so a small message may wait for the rest of one.
@@ -63,6 +64,13 @@ def added(runs, name, base):
     if not run or not plain:
         return None
     return sum(run[k] - plain[k] for k in ("post_ns", "poll_ns"))
+
+
+def count_posts(runs, cpus, how):
+    """Posts per second, the median of all rounds"""
+    rounds = [runs.get(name, how) for name, _ in runs.names(rf"posts {cpus} \d+")]
+    rates = [w["posts"] / (w["ns"] / 1e9) for run in rounds if run for w in run["windows"]]
+    return statistics.median(rates) if rates else None
 
 
 def longest(runs, name):
@@ -167,6 +175,15 @@ def rows(runs):
         title = {"timer": "timer", "call": "call", "lock": "lock held"}[kind]
         out.append((f"interrupts off, longest, us: {title}, SafeUtil {safe}",
                     longest(runs, name), 50, 20))
+    one = count_posts(runs, 1, "isolated")
+    for cpus in (1, 2, 8):
+        plain, isolated = (count_posts(runs, cpus, how) for how in ("plain", "isolated"))
+        if plain and isolated:
+            out.append((f"posts/s kept: device open, processors: {cpus}", isolated / plain,
+                        (0.9,), (0.97,)))
+        if cpus > 1 and one and isolated:
+            out.append((f"posts/s isolated, over those of one processor: {cpus}",
+                        isolated / one, (1,), None))
     out.append(("kept: 400 Mbit/s, MaxRate 40 Mbit/s", kept(runs, "slow and wrong"), (0.9,), None))
     return [row for row in out if row[1] is not None]
 

@@ -36,7 +36,7 @@ wire()
 	set_param moder_us "${3:-0}"
 }
 
-# measure NAME HOW load|cost [KEY=VALUE]...
+# measure NAME HOW load|cost|posts [KEY=VALUE]...
 measure()
 {
 	local name=$1 how=$2 shaped=null
@@ -363,6 +363,29 @@ part_irqs()
 		rmmod riso_test_irqs
 		release
 	done
+}
+
+# Messages of 64 bytes that 1, 2 and 8 CPUs post and poll, each with a queue pair of its own, on
+# an adapter where they end at once. It needs as many CPUs, so it is for run.sh -c only.
+part_posts()
+{
+	local cpus round how="wait_ms=200 window_ms=1000"
+
+	rmmod nullrdma && load_null instant=1 || die "no adapter"
+	# shellcheck disable=SC2086 # words
+	for ((round = 0; round < 5; round++)); do
+		for cpus in 1 2 8; do
+			[ $cpus -le "$(nproc)" ] || continue
+			measure "posts $cpus $round" plain posts qps=$cpus $how
+		done
+		isolate
+		for cpus in 1 2 8; do
+			[ $cpus -le "$(nproc)" ] || continue
+			measure "posts $cpus $round" isolated posts qps=$cpus $how
+		done
+		release
+	done
+	rmmod nullrdma && load_null copy=0 || die "no adapter"
 }
 
 setup_null copy=0 || die "no adapter"

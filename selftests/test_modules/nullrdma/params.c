@@ -53,6 +53,11 @@ module_param_named(timeout_ms, nr_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(timeout_ms,
 		 "ms until a message that nobody answers is sent again: for tests that cannot wait for what the ULP asks for (default 0: what the ULP asks for)");
 
+bool nr_instant;
+module_param_named(instant, nr_instant, bool, 0444);
+MODULE_PARM_DESC(instant,
+		 "WRITEs end as they are posted: for what posters do to each other, where nobody waits for events (default 0)");
+
 bool nr_copy = true;
 module_param_named(copy, nr_copy, bool, 0644);
 MODULE_PARM_DESC(copy,

@@ -35,6 +35,7 @@ extern u32 nr_moder_count;
 extern u32 nr_quantum;
 extern u32 nr_timeout_ms;
 extern u32 nr_small;
+extern bool nr_instant;
 extern bool nr_copy;
 extern bool nr_rr;
 extern int nr_cpu;

@@ -14,6 +14,7 @@
 #include <rdma/ib_mad.h>
 
 #include "engine.h"
+#include "instant.h"
 #include "params.h"
 #include "post.h"
 
@@ -154,8 +155,8 @@ int nr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		 const struct ib_send_wr **bad_wr)
 {
 	struct nr_qp *qp = to_nr_qp(ibqp);
+	bool urgent, instant = nr_instant, wake = false;
 	struct nr_wqe *first = NULL;
-	bool urgent, wake = false;
 	unsigned long irq;
 	u32 head, start;
 	int err = 0;
@@ -178,13 +179,17 @@ int nr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		if (unlikely(err))
 			break;
 		urgent |= wqe->flags & NR_LOCAL;
+		instant &= wqe->opcode == IB_WR_RDMA_WRITE;
 		wqe->idx = head++;
 		if (!first)
 			first = wqe;
 	}
 	if (first) {
 		qp->sq.head = head;
-		wake = ring_bell(qp, first, head - start, urgent);
+		if (unlikely(instant && !urgent))
+			nr_end_at_once(qp, head);
+		else
+			wake = ring_bell(qp, first, head - start, urgent);
 	}
 	spin_unlock_irqrestore(&qp->sq.lock, irq);
 	if (wake)

@@ -196,4 +196,7 @@ int load_run_cost(struct load *l);
 /* busy.c */
 int load_run_busy(struct load *l);
 
+/* posts.c */
+int load_run_posts(struct load *l);
+
 #endif /* RISO_TEST_LOAD_H */

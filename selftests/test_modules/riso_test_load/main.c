@@ -6,12 +6,13 @@
  * then. It tells how much of the large ones was delivered in each of some windows of time, how
  * long the CPU was idle, and how long the small ones took. A signal to the process that writes
  * ends a run. Or it tells what a post and a poll cost, or with size=BYTES all of a message. On a
- * machine that counts instructions, a nanosecond is one.
+ * machine that counts instructions, a nanosecond is one. Or it tells how many small messages
+ * several CPUs post.
  *
  * The protection domains of large messages are called riso_load0 and riso_load1, that of
  * small ones riso_load_small, so that rules tell them apart.
  *
- *	echo "load|cost [KEY=VALUE]..." > /sys/kernel/debug/riso_test_load/run
+ *	echo "load|cost|posts [KEY=VALUE]..." > /sys/kernel/debug/riso_test_load/run
  *	cat /sys/kernel/debug/riso_test_load/result
  *
  * This file owns the module, its files in debugfs, and a run from the beginning to the end.
@@ -151,11 +152,11 @@ static int run_line(char *line)
 		.count = 1,
 	};
 	char *what = strsep(&line, "\n ");
-	bool cost = !strcmp(what, "cost");
+	bool cost = !strcmp(what, "cost"), posts = !strcmp(what, "posts");
 	struct load *l;
 	int err;
 
-	if (!cost && strcmp(what, "load"))
+	if (!cost && !posts && strcmp(what, "load"))
 		return -ENOENT;
 	err = parse(&arg, line);
 	if (err)
@@ -165,10 +166,10 @@ static int run_line(char *line)
 		return PTR_ERR(l);
 	load_init_traffic(l);
 	err = load_setup_idle(l);
-	if (!err && !cost)
-		err = load_run_traffic(l);
-	else if (!err)
+	if (!err && cost)
 		err = arg.size ? load_run_busy(l) : load_run_cost(l);
+	else if (!err)
+		err = posts ? load_run_posts(l) : load_run_traffic(l);
 	if (err == -ETIMEDOUT)
 		pr_err("%d messages have not ended\n", atomic_read(&l->out));
 	free_load(l);
