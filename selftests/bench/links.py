@@ -73,6 +73,15 @@ def count_posts(runs, cpus, how):
     return statistics.median(rates) if rates else None
 
 
+def read_cost(run):
+    """Bytes per second that storage gave, and CPU time for each byte"""
+    if not run:
+        return None
+    speed = run["bytes"] / (run["us"] / 1e6)
+    window = run["load"]["windows"][0]
+    return speed, (1 - window["idle_us"] * 1000 / window["ns"]) / speed
+
+
 def longest(runs, name):
     """Longest time that was seen, beyond what is measured of nothing, us"""
     run = runs.get(name, "isolated")
@@ -175,6 +184,14 @@ def rows(runs):
         title = {"timer": "timer", "call": "call", "lock": "lock held"}[kind]
         out.append((f"interrupts off, longest, us: {title}, SafeUtil {safe}",
                     longest(runs, name), 50, 20))
+    for name, (mbps, beside) in runs.names(r"nvme (\d+) (\w+)"):
+        title = "NVMe reads" + (" beside small ones" if beside == "beside" else "")
+        plain, isolated = (read_cost(runs.get(name, how)) for how in ("plain", "isolated"))
+        if plain and isolated:
+            out.append((f"kept: {title}, {show_rate(mbps)}", isolated[0] / plain[0],
+                        (0.97,), None))
+            out.append((f"CPU per MB / un-isolated: {title}, {show_rate(mbps)}",
+                        isolated[1] / plain[1], 1.03, None))
     one = count_posts(runs, 1, "isolated")
     for cpus in (1, 2, 8):
         plain, isolated = (count_posts(runs, cpus, how) for how in ("plain", "isolated"))

@@ -12,7 +12,7 @@
 
 LOAD=/sys/kernel/debug/riso_test_load
 PARAMETERS=/sys/module/nullrdma/parameters
-PARTS="cost chunks many users busy wide moderated far groups wrong late oversubscribed irqs"
+PARTS="cost chunks many users busy wide moderated far groups wrong late oversubscribed irqs nvme"
 RATES=${RISO_RATES:-25000 100000 400000}
 
 die()
@@ -386,6 +386,65 @@ part_posts()
 		release
 	done
 	rmmod nullrdma && load_null copy=0 || die "no adapter"
+}
+
+is_reading()
+{
+	local sectors
+
+	read -r _ _ sectors _ <"/sys/block/${1#/dev/}/stat"
+	[ "$sectors" -gt "$2" ]
+}
+
+# read_storage NAME HOW [KEY=VALUE]...: 1 MB reads of a connection made anew, with small messages
+# or none beside them; the load tells how long the CPU is idle meanwhile
+read_storage()
+{
+	local name=$1 how=$2 disk reader began from now to
+	shift 2
+
+	disk=$(connect_nvme riso0 10.0.0.2 10.0.0.1) || die "no controller"
+	fio --name=bulk --filename="$disk" --rw=read --bs=1M --iodepth=8 --ioengine=libaio \
+		--direct=1 --time_based --runtime=1d --thread >"$RISO_OUT/fio" 2>&1 &
+	reader=$!
+	read -r _ _ from _ <"/sys/block/${disk#/dev/}/stat"
+	busywait 600 is_reading "$disk" $((from + 65536)) || die "no reads"
+	began=${EPOCHREALTIME/./}
+	read -r _ _ from _ <"/sys/block/${disk#/dev/}/stat"
+	echo "load qps=1 depth=0 depth2=0 wait_ms=100 window_ms=1000 $*" >"$LOAD/run" ||
+		die "no load beside storage"
+	now=${EPOCHREALTIME/./}
+	read -r _ _ to _ <"/sys/block/${disk#/dev/}/stat"
+	echo "{\"name\": \"$name\", \"how\": \"$how\", \"result\": {" \
+		"\"bytes\": $(((to - from) * 512)), \"us\": $((now - began))," \
+		"\"load\": $(cat "$LOAD/result")}, \"statistics\": null}" \
+		>>"$RISO_OUT/links.jsonl"
+	echo "# $(tail -n 1 "$RISO_OUT/links.jsonl")"
+	kill -INT "$reader"
+	wait "$reader"
+	disconnect_nvme riso0
+}
+
+# NVMe reads from a disk that costs nothing, alone and beside small messages
+part_nvme()
+{
+	local rate
+
+	NULLB_BACKED=0
+	start_nvmet riso0 10.0.0.2 1024 || die "no target"
+	stage_binary fio nvme
+	for rate in 25000 100000; do
+		wire $rate
+		read_storage "nvme $rate alone" plain
+		read_storage "nvme $rate beside" plain every_us=997
+		isolate
+		read_storage "nvme $rate alone" isolated
+		release
+		isolate safe-util "$((rate * 97 / 100))mbit"
+		read_storage "nvme $rate beside" isolated every_us=997
+		release
+	done
+	stop_nvmet riso0
 }
 
 setup_null copy=0 || die "no adapter"
