@@ -19,6 +19,12 @@
 LINK=400mbit
 SAFE_UTIL=385mbit
 CHUNK=8k
+# A wire so slow that the processor hardly matters: it shows the pacer alone.
+SLOW_LINK=100mbit
+SLOW_SAFE_UTIL=100mbit
+SLOW_CHUNK=4k
+SLOW_PAUSE=997
+PROBE_PAUSE=
 PROBES=10000
 PROBES_BESIDE=1000
 SECONDS_BULK=3
@@ -27,8 +33,8 @@ OVERHEAD_ROUNDS=5
 # one timer to the next: minutes go by in no time.
 PATIENCE=600
 
-BASELINE="alone beside small_reads initiators cpu_bound"
-ISOLATED="overhead isolated control twice_rate small_reads_isolated
+BASELINE="alone beside slow_alone slow_beside small_reads initiators cpu_bound"
+ISOLATED="overhead isolated control twice_rate slow_isolated small_reads_isolated
 	initiators_equal initiators_3to1 cpu_bound_isolated cpu_bound_observed
 	dump"
 REPEATED="isolated control twice_rate $SHIM_REPEATED"
@@ -202,12 +208,33 @@ bulk_alone()
 
 phase_alone()
 {
-	emit "\"probe\": $(probe "$PROBES")"
+	# shellcheck disable=SC2086 # two words, or none
+	emit "\"probe\": $(probe "$PROBES" $PROBE_PAUSE)"
 }
 
 phase_beside()
 {
 	probe_beside "$PROBES_BESIDE"
+}
+
+# on_slow_wire COMMAND...
+on_slow_wire()
+{
+	set_rate "$SLOW_LINK"
+	"$@"
+	set_rate "$LINK"
+}
+
+# A probe that goes as soon as it has come back meets each packet of the bulk at the same place.
+# So it pauses, for a time that has nothing to do with that of a packet.
+phase_slow_alone()
+{
+	PROBE_PAUSE="--interval $SLOW_PAUSE" on_slow_wire phase_alone
+}
+
+phase_slow_beside()
+{
+	on_slow_wire probe_beside "$PROBES_BESIDE"
 }
 
 phase_small_reads()
@@ -320,6 +347,14 @@ phase_twice_rate()
 {
 	shape 800mbit 780mbit
 	probe_beside "$PROBES"
+	statistics
+	unshape
+}
+
+phase_slow_isolated()
+{
+	CHUNK=$SLOW_CHUNK shape "$SLOW_LINK" "$SLOW_SAFE_UTIL"
+	on_slow_wire probe_beside "$PROBES" --interval "$SLOW_PAUSE"
 	statistics
 	unshape
 }

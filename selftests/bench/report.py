@@ -12,6 +12,10 @@ import agent
 
 SECTOR = 512
 
+# What a perfect pacer adds to half a round trip on the slow wire, us: a packet takes 334 us
+# there, and a message waits for the rest of one.
+SLOW_RESIDUAL = {"median": 84, "p99": 166}
+
 
 class Phases:
     """Medians over the repeats of a phase; None for one that was not run."""
@@ -115,6 +119,11 @@ def minus(a, b):
     return None if a is None or b is None else a - b
 
 
+def slow_excess(p, key):
+    """What bulk adds on the slow wire, over what a perfect pacer would."""
+    return ratio(minus(p.us("slow_isolated", key), p.us("slow_alone", key)), SLOW_RESIDUAL[key])
+
+
 def rows(p):
     """What it must show: figure, value, must, aim. A pair is a range."""
     alone = {k: p.us("alone", k) for k in ("median", "p90", "p99")}
@@ -133,6 +142,13 @@ def rows(p):
         ("storage kept",
          ratio(p.storage("isolated"), p.storage("beside")),
          (0.88, None), (0.95, None)),
+        ("100 Mbit/s: median added / by a perfect pacer",
+         slow_excess(p, "median"), 1.2, 1.05),
+        ("100 Mbit/s: 99th added / by a perfect pacer",
+         slow_excess(p, "p99"), 1.3, 1.1),
+        ("100 Mbit/s: storage kept",
+         ratio(p.storage("slow_isolated"), p.storage("slow_beside")),
+         (0.95, None), None),
         ("99th of 4 KB reads / un-isolated",
          ratio(p.small_p99("small_reads_isolated"),
                p.small_p99("small_reads")), 1, 0.2),
@@ -270,6 +286,9 @@ PROBES = [
     ("isolated", "beside NVMe-oF, isolated"),
     ("control", "control: on another wire"),
     ("twice_rate", "isolated, MaxRate twice"),
+    ("slow_alone", "100 Mbit/s: alone"),
+    ("slow_beside", "  beside NVMe-oF"),
+    ("slow_isolated", "  isolated"),
     ("shim_plain_one", "beside a program"),
     ("shim_one", "beside a program, shim"),
     ("shim_one_control", "control: on another wire"),
