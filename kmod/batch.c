@@ -125,6 +125,7 @@ struct piece {
 	u64 seq;
 	u32 len;
 	bool last;
+	bool held;
 	bool tagged;
 };
 
@@ -149,6 +150,8 @@ static void tag_piece(struct riso_flow *f, struct piece *p, u64 now)
 		slot->flags |= RISO_SLOT_SIGNALED;
 	if (riso_wr_is_fetch(p->rec->wr.opcode))
 		slot->flags |= RISO_SLOT_FETCH;
+	if (p->held)
+		slot->flags |= RISO_SLOT_HELD;
 	p->wr->wr_cqe = &slot->cqe;
 	p->tagged = true;
 }
@@ -249,6 +252,7 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 			.seq = seq,
 			.len = len,
 			.last = cur.done == rec->len,
+			.held = qt->held,
 		};
 		*wire += cost;
 		s->untagged++;

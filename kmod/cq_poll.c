@@ -76,10 +76,10 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 		    !(flags & RISO_SLOT_SIGNALED))
 			end_slot(s, riso_tag_at(s, pos));
 	}
-	if (success && f)
-		riso_window_measure(f, slot);
 	end_slot(s, slot);
 	riso_tag_trim(s);
+	if (success && f)
+		riso_window_measure(f, slot);
 
 	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
 			     slot->flags & RISO_SLOT_ULP_SIGNALED,

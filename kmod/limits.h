@@ -106,13 +106,27 @@ static inline u64 riso_chunk_wire(const struct riso_dev *rd)
  * riso_window - what may stand in a shaped device
  * @rd: the device
  *
- * Return: bytes; two chunks unless it was set.
+ * Context: under &riso_dev.lock.
+ * Return: bytes; as riso_pacer_window() unless it was set.
  */
 static inline u64 riso_window(const struct riso_dev *rd)
 {
 	if (rd->cfg.inflight_bytes == RISO_AUTO)
-		return 2 * riso_chunk_wire(rd);
+		return riso_pacer_window(riso_chunk_wire(rd), riso_rate(rd));
 	return rd->cfg.inflight_bytes ?: U32_MAX;
+}
+
+/**
+ * riso_speed - rate at which a queue in the device gets shorter
+ * @rd: the device
+ * @dir: direction
+ *
+ * Context: under &riso_dev.lock.
+ * Return: bytes per second.
+ */
+static inline u64 riso_speed(const struct riso_dev *rd, enum riso_dir dir)
+{
+	return riso_estimate_speed(&rd->arb[dir].estimate, riso_rate(rd));
 }
 
 /**
@@ -120,20 +134,18 @@ static inline u64 riso_window(const struct riso_dev *rd)
  * @rd: the device
  * @dir: direction
  *
- * Where chunks are too short for a timer, completions drive. What has left the device while
- * these are under way does not stand in it.
+ * What has left the device while completions, or the timer, are late does not stand in it.
  *
  * Context: under &riso_dev.lock.
- * Return: bytes; the window, and what leaves while completions are under way.
+ * Return: bytes; the window, and what leaves meanwhile.
  */
 static inline u64 riso_window_covered(const struct riso_dev *rd, enum riso_dir dir)
 {
 	u64 window = riso_window(rd);
 
-	if (rd->cfg.inflight_bytes != RISO_AUTO || rd->paces_chunks)
+	if (rd->cfg.inflight_bytes != RISO_AUTO)
 		return window;
-	return window + riso_bytes_in(rd->arb[dir].estimate.cover,
-				      max(rd->cfg.safe_util, rd->delivered));
+	return window + riso_bytes_in(rd->arb[dir].estimate.cover, riso_speed(rd, dir));
 }
 
 /**
@@ -160,19 +172,6 @@ static inline u64 riso_token(const struct riso_dev *rd)
 		return rd->cfg.token_bytes;
 	return max_t(u64, 2 * rd->chunk,
 		     riso_bytes_in(RISO_SLICE_NS, rd->cfg.safe_util));
-}
-
-/**
- * riso_speed - rate at which a queue in the device gets shorter
- * @rd: the device
- * @dir: direction
- *
- * Context: under &riso_dev.lock.
- * Return: bytes per second.
- */
-static inline u64 riso_speed(const struct riso_dev *rd, enum riso_dir dir)
-{
-	return riso_estimate_speed(&rd->arb[dir].estimate, riso_rate(rd));
 }
 
 /**

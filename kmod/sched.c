@@ -250,6 +250,7 @@ static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_d
 static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
 		      struct riso_pacer_limits l, u64 now, struct turn *t)
 {
+	struct riso_arb *a = &f->rd->arb[next->dir];
 	struct riso_dev *rd = f->rd;
 	struct riso_pacer_say say;
 	struct riso_room room;
@@ -267,8 +268,7 @@ static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
 		throttle(f, next->dir, &l, &say, now);
 		return false;
 	}
-	rd->arb[next->dir].window_held = false;
-	riso_pressure_why(&rd->arb[next->dir].hold, RISO_WHY_NONE, now);
+	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
 	rd->last_dir = next->dir;
 	*t = (struct turn) {
 		.f = f,
@@ -279,8 +279,10 @@ static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
 			.bytes = min(say.bytes,
 				     room.limit - min(room.limit, f->inflight[next->dir])),
 			.end = U64_MAX,
+			.held = a->window_held,
 		},
 	};
+	a->window_held = false;
 	return true;
 }
 

@@ -29,6 +29,7 @@ enum riso_slot_flags {
 	RISO_SLOT_CHUNK = BIT(4),	/* less than the whole message */
 	RISO_SLOT_FETCH = BIT(5),	/* uses one of max_rd_atomic */
 	RISO_SLOT_MARK = BIT(6),	/* our own: what was taken before it has ended */
+	RISO_SLOT_HELD = BIT(7),	/* the window had kept it back */
 };
 
 /**

@@ -27,10 +27,11 @@ enum {
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 };
 
-/* The rate that paths are filled at */
-static u64 path_rate(const struct riso_dev *rd, enum riso_dir dir)
+/* What paths of a delay hold */
+static u64 path_bytes(const struct riso_dev *rd, enum riso_dir dir, u64 delay_ns)
 {
-	return riso_estimate_path_rate(&rd->arb[dir].estimate, riso_rate(rd));
+	return riso_estimate_path(&rd->arb[dir].estimate, delay_ns, riso_window(rd),
+				  riso_rate(rd));
 }
 
 /* Pieces of a flow that may be out while those before them are on the path */
@@ -61,7 +62,7 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 
 	if (!riso_is_shaped(rd))
 		return bound;
-	path = riso_path_bytes(&f->path, path_rate(rd, dir));
+	path = path_bytes(rd, dir, riso_path_delay(&f->path));
 	bound.chunk = riso_chunk_fill(rd->chunk, path, count_pieces(f, dir), largest_piece(rd));
 	bound.far = bound.chunk > rd->chunk;
 	bound.chunk = riso_chunk_round(bound.chunk, f->mtu);
@@ -127,6 +128,7 @@ void riso_window_update(struct riso_flow *f, enum riso_dir dir)
 	u64 bytes = f->stale ? 0 : f->inflight[dir];
 	struct riso_arb *a = &f->rd->arb[dir];
 	u64 far = 0;
+	u64 path;
 
 	lockdep_assert_held(&f->rd->lock);
 	if (riso_is_shaped(f->rd) && f->path.rtt_min != RISO_NEVER)
@@ -135,8 +137,8 @@ void riso_window_update(struct riso_flow *f, enum riso_dir dir)
 	f->load[dir] = bytes;
 	a->out.far += far - f->far[dir];
 	f->far[dir] = far;
-	riso_pacer_set_load(&a->pacer, &a->standing,
-			    riso_out_standing(&a->out, path_rate(f->rd, dir)));
+	path = path_bytes(f->rd, dir, riso_out_delay(&a->out));
+	riso_pacer_set_load(&a->pacer, &a->standing, riso_out_standing(&a->out, path));
 }
 
 /**
@@ -298,10 +300,30 @@ void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u32 wire)
 	f->rd->arb[dir].estimate.done += wire;
 }
 
+/*
+ * Had the device nothing to send for a while, although the window kept something from it? Either
+ * it has nothing now, or what it was given next came too late.
+ */
+static u64 find_dry(const struct riso_flow *f, const struct riso_slot *slot, u64 now)
+{
+	enum riso_dir dir = slot_dir(slot);
+	struct riso_arb *a = &f->rd->arb[dir];
+	const struct riso_flow *oldest;
+	const struct riso_slot *next;
+	u64 left = now - f->path.rtt_min;
+
+	if (!a->pacer.load)
+		return a->window_held ? now - min(now, due_of(f, slot)) : 0;
+	next = find_oldest(f->rd, &oldest);
+	if (!next || !(next->flags & RISO_SLOT_HELD) || a->out.bytes > next->wire[dir])
+		return 0;
+	return next->posted_ns - min(next->posted_ns, left);
+}
+
 /**
  * riso_window_measure - a completion tells of its path
  * @f: the flow
- * @slot: what has completed
+ * @slot: what has completed, and is counted
  *
  * Keeps the smallest delay of the path beyond the message's own time on the wire,
  * and the rate at which the device delivers, both over about a second. And when
@@ -317,21 +339,19 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot)
 	struct riso_arb *a = &rd->arb[dir];
 	u64 own = riso_time_of(slot->wire[dir], riso_speed(rd, dir));
 	u64 due = f->cq->polled_ns;
+	u64 begun = RISO_NEVER;
 	u64 now = ktime_get_ns();
-	u64 left;
-	bool dry;
 
 	lockdep_assert_held(&rd->lock);
 	if (!riso_is_shaped(rd) || slot->posted_ns < rd->shaped_ns)
 		return;
 	if (f->path.rtt_min != RISO_NEVER) {
-		left = due_of(f, slot);
-		dry = a->window_held && a->pacer.load <= slot->wire[dir];
-		riso_estimate_cover(&a->estimate, dry, now - min(now, left));
-		due = max(due, left);
+		riso_estimate_cover(&a->estimate, find_dry(f, slot, now));
+		due = max(due, due_of(f, slot));
+		begun = slot->posted_ns + f->path.rtt_min;
 	}
 	a->pacer.completed_ns = min(now, due);
-	riso_estimate_complete(&a->estimate, now);
+	riso_estimate_complete(&a->estimate, own, begun, now);
 	riso_path_sample(&f->path, slot->posted_ns, own, now);
 	riso_window_rebound(f);
 }

@@ -5,12 +5,12 @@
  * Owns four measurements that completions pay for:
  * - The rate: bytes that completed in a sample of some milliseconds. The largest sample
  *   of an epoch of a second counts, and that of the epoch before.
- * - The ceiling: what a device delivers that was full all the time. MaxRate may be set too
- *   high, or the device may be slower than its port says. A ceiling is believed for a
- *   second.
+ * - The ceiling: what a device delivers that was full all the time: each piece was there when
+ *   the one before it had left. MaxRate may be set too high, or the device may be slower than its
+ *   port says. A ceiling is believed for a second.
  * - The cover: for how long the device needs work while completions are under way. Adapters
  *   delay their events, and processors have other things to do. It grows when the device has
- *   run dry although something was held, and shrinks slowly.
+ *   run dry although something was held, and else shrinks.
  * - The path: the smallest time from post to completion, without the time that the
  *   message itself takes on the wire. It holds for an epoch of a second, or of 200 times
  *   itself.
@@ -27,14 +27,18 @@
 /* Adapters delay events by 32 us at most, and a processor is busy for as long at times. */
 #define COVER_MAX_NS	64000
 /*
- * The cover shrinks by a 1024th with each completion that did not need it: within a tenth of a
- * second where chunks take 10 us. The device runs dry for a moment once in some hundred.
+ * The cover grows by the time that the device was dry, 4 us at most, and shrinks by a 128th of
+ * that with each piece that came in time. So the device loses 31 ns for each piece. What keeps a
+ * processor from its work now and then, for however long, is not covered.
  */
-#define COVER_PART	1024
+#define COVER_STEP_NS	4000
+#define COVER_PART	128
 /* To let a path run empty takes two round trips: that is at most a hundredth of the time. */
 #define EMPTY_PART	200
 /* A ceiling is believed for a second: what held the device back may have ended. */
 #define CEILING_NS	RISO_SECOND
+/* A ceiling counts if it is a quarter below MaxRate, or more. */
+#define CEILING_PART	4
 
 /**
  * riso_estimate_restart - forget what was measured under other conditions
@@ -47,12 +51,17 @@ void riso_estimate_restart(struct riso_estimate *e)
 
 static void add_full_sample(struct riso_estimate *e, __u64 span, __u64 now)
 {
+	__u64 rate;
+
 	e->full += e->done;
 	e->full_ns += span;
 	if (e->full_ns < FULL_NS)
 		return;
-	e->ceiling = e->full * RISO_SECOND / e->full_ns;
+	rate = e->full * RISO_SECOND / e->full_ns;
+	/* A host that is busy now makes it deliver less than it can. */
+	e->ceiling = riso_max(rate, e->full_rate);
 	e->ceiling_ns = now;
+	e->full_rate = rate;
 	e->full = 0;
 	e->full_ns = 0;
 }
@@ -69,16 +78,24 @@ static void add_sample(struct riso_estimate *e, __u64 span, __u64 now)
 }
 
 /**
- * riso_estimate_complete - take a sample of the rate when it is time for one
- * @e: the estimate; @e->done counts what has completed before
+ * riso_estimate_complete - a piece has completed; take a sample of the rate when it is time for one
+ * @e: the estimate; @e->done counts what has completed
+ * @own_ns: time that the piece takes on the wire
+ * @begun_ns: when it would have begun to complete if the device had nothing else to do,
+ *	RISO_NEVER if nobody knows
  * @now: time, ns
  *
- * A sample that took twice as long as it should says nothing: nobody looked.
+ * Completions that come faster than the device can be are of one burst. A sample that took twice
+ * as long as it should says nothing: nobody looked.
  */
-void riso_estimate_complete(struct riso_estimate *e, __u64 now)
+void riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_ns, __u64 now)
 {
 	__u64 span = now - e->done_ns;
 
+	/* It may have waited for this piece. */
+	if (begun_ns > e->seen_ns && now - e->seen_ns > own_ns / 2)
+		e->slack = true;
+	e->seen_ns = now;
 	if (span < SAMPLE_NS)
 		return;
 	if (span < 2 * SAMPLE_NS)
@@ -97,15 +114,15 @@ void riso_estimate_complete(struct riso_estimate *e, __u64 now)
 /**
  * riso_estimate_cover - a piece has completed: was the window too small?
  * @e: the estimate
- * @dry: the device has nothing more to send, although the window kept something from it
- * @ns: how long ago it ran dry
+ * @dry_ns: time that the device had nothing to send, although the window kept something from it
  */
-void riso_estimate_cover(struct riso_estimate *e, bool dry, __u64 ns)
+void riso_estimate_cover(struct riso_estimate *e, __u64 dry_ns)
 {
-	if (dry)
-		e->cover = riso_min(e->cover + ns, COVER_MAX_NS);
+	if (dry_ns)
+		e->cover = riso_min(e->cover + riso_min(dry_ns, COVER_STEP_NS),
+				    COVER_MAX_NS);
 	else
-		e->cover -= (e->cover + COVER_PART - 1) / COVER_PART;
+		e->cover -= riso_min(e->cover, COVER_STEP_NS / COVER_PART);
 }
 
 /**
@@ -125,11 +142,15 @@ void riso_estimate_expire(struct riso_estimate *e, __u64 now)
  * @max_rate: MaxRate, bytes per second
  * @ceiling: &riso_estimate.ceiling
  *
+ * A little less than MaxRate may be the host's doing, which is busy at times.
+ *
  * Return: SafeUtil, or the same part of the rate that is really there, bytes per second.
  */
 __u64 riso_estimate_pace(__u64 safe_util, __u64 max_rate, __u64 ceiling)
 {
-	return ceiling >= max_rate ? safe_util : riso_mul_div(safe_util, ceiling, max_rate);
+	if (ceiling >= max_rate - max_rate / CEILING_PART)
+		return safe_util;
+	return riso_mul_div(safe_util, ceiling, max_rate);
 }
 
 /**

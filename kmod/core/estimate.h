@@ -11,21 +11,25 @@
  * struct riso_estimate - what one direction of a device delivers, by its completions
  * @done: bytes that completed since @done_ns
  * @done_ns: when the present sample of the rate began
+ * @seen_ns: when a piece completed last
  * @last: the last sample, bytes per second; whoever looks at it sets it to 0
  * @rate: largest sample of this epoch, bytes per second
  * @rate_prev: largest sample of the epoch before, bytes per second
  * @rate_ns: when this epoch began
  * @peak: largest sample since riso_estimate_restart(), bytes per second, 0 before the first
- * @slack: the clock, or a lack of work, kept the device from being full since @done_ns
+ * @slack: the device may not have been full all the time since @done_ns
  * @full: bytes that completed in samples without @slack since the last @ceiling
  * @full_ns: time that these samples took
- * @ceiling: what the full device delivered, bytes per second, RISO_NEVER if nobody knows
+ * @full_rate: rate of these when @ceiling was measured last, bytes per second
+ * @ceiling: what the full device delivered, the better of the last two times, bytes per second,
+ *	RISO_NEVER if nobody knows
  * @ceiling_ns: when @ceiling was measured
  * @cover: time for which the device needs work while completions are under way, ns
  */
 struct riso_estimate {
 	__u64 done;
 	__u64 done_ns;
+	__u64 seen_ns;
 	__u64 last;
 	__u64 rate;
 	__u64 rate_prev;
@@ -34,6 +38,7 @@ struct riso_estimate {
 	bool slack;
 	__u64 full;
 	__u64 full_ns;
+	__u64 full_rate;
 	__u64 ceiling;
 	__u64 ceiling_ns;
 	__u64 cover;
@@ -52,28 +57,36 @@ struct riso_path {
 };
 
 void riso_estimate_restart(struct riso_estimate *e);
-void riso_estimate_complete(struct riso_estimate *e, __u64 now);
-void riso_estimate_cover(struct riso_estimate *e, bool dry, __u64 ns);
+void riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_ns, __u64 now);
+void riso_estimate_cover(struct riso_estimate *e, __u64 dry_ns);
 void riso_estimate_expire(struct riso_estimate *e, __u64 now);
 __u64 riso_estimate_pace(__u64 safe_util, __u64 max_rate, __u64 ceiling);
 void riso_path_restart(struct riso_path *p, __u64 now);
 void riso_path_sample(struct riso_path *p, __u64 posted_ns, __u64 own_ns, __u64 now);
 
 /**
- * riso_estimate_path_rate - the rate that a path is to be filled at
+ * riso_estimate_path - what a path is taken to hold
  * @e: the estimate
+ * @delay_ns: of the path
+ * @window: what may stand in the device, bytes
  * @max_rate: MaxRate, bytes per second
  *
- * What was delivered lately may have been little because the path was not filled. So it is
- * let grow by a quarter with each sample, and before the first one MaxRate is believed.
+ * It holds what goes over it in its delay. What was delivered lately may have been little because
+ * a path that holds more than the window was not filled. So it is let grow by a quarter with each
+ * sample, and before the first one MaxRate is believed. A shorter path is filled by the window.
  *
- * Return: bytes per second.
+ * Return: bytes.
  */
-static inline __u64 riso_estimate_path_rate(const struct riso_estimate *e, __u64 max_rate)
+static inline __u64 riso_estimate_path(const struct riso_estimate *e, __u64 delay_ns,
+				       __u64 window, __u64 max_rate)
 {
 	__u64 seen = riso_max(e->rate, e->rate_prev);
+	__u64 path;
 
-	return seen ? riso_min(max_rate, seen + seen / 4) : max_rate;
+	path = riso_bytes_in(delay_ns, seen ? riso_min(seen, max_rate) : max_rate);
+	if (path > window)
+		path = riso_min(path + path / 4, riso_bytes_in(delay_ns, max_rate));
+	return path;
 }
 
 /**
@@ -89,15 +102,14 @@ static inline __u64 riso_estimate_speed(const struct riso_estimate *e, __u64 max
 }
 
 /**
- * riso_path_bytes - bandwidth-delay product of a path
+ * riso_path_delay - how long a path is, as far as known
  * @p: the path
- * @rate: bytes per second
  *
- * Return: bytes, 0 before the first sample.
+ * Return: ns, 0 before the first sample.
  */
-static inline __u64 riso_path_bytes(const struct riso_path *p, __u64 rate)
+static inline __u64 riso_path_delay(const struct riso_path *p)
 {
-	return p->rtt_min == RISO_NEVER ? 0 : riso_bytes_in(p->rtt_min, rate);
+	return p->rtt_min == RISO_NEVER ? 0 : p->rtt_min;
 }
 
 #endif /* RISO_CORE_ESTIMATE_H */

@@ -32,20 +32,29 @@ struct riso_out {
 };
 
 /**
+ * riso_out_delay - how long the paths are
+ * @o: what is out
+ *
+ * For bytes of several paths that is the mean of their delays. Connections that share a path
+ * share what it holds.
+ *
+ * Return: ns.
+ */
+static inline __u64 riso_out_delay(const struct riso_out *o)
+{
+	return o->bytes ? o->far / o->bytes : 0;
+}
+
+/**
  * riso_out_standing - how much of what is out stands in the device
  * @o: what is out
- * @rate: rate that the paths are filled at, bytes per second
- *
- * The paths hold what goes over them in their delay: for bytes of several paths that is the mean
- * of their delays. Connections that share a path share what it holds.
+ * @path: what the paths hold, bytes
  *
  * Return: bytes.
  */
-static inline __u64 riso_out_standing(const struct riso_out *o, __u64 rate)
+static inline __u64 riso_out_standing(const struct riso_out *o, __u64 path)
 {
-	if (!o->bytes)
-		return 0;
-	return o->bytes - riso_min(o->bytes, riso_bytes_in(o->far / o->bytes, rate));
+	return o->bytes - riso_min(o->bytes, path);
 }
 
 /**
@@ -63,6 +72,27 @@ struct riso_pacer_limits {
 	__u64 window;
 	__u64 speed;
 };
+
+/*
+ * A piece is posted 40 us before the device has nothing else to send: as long as a host may need
+ * for its timer, and an adapter that is made of software for a post. Where that is not enough,
+ * the cover (estimate.c) adds to it.
+ */
+#define RISO_PACER_LEAD_NS	40000
+
+/**
+ * riso_pacer_window - what may stand in a device for which nobody has set it
+ * @piece: a piece, wire bytes
+ * @rate: MaxRate, bytes per second
+ *
+ * A small message waits for what stands in the device. So the second piece comes just in time.
+ *
+ * Return: bytes; a piece, and of the next one what leaves in the lead.
+ */
+static inline __u64 riso_pacer_window(__u64 piece, __u64 rate)
+{
+	return piece + riso_min(piece, riso_bytes_in(RISO_PACER_LEAD_NS, rate));
+}
 
 /**
  * struct riso_pacer_piece - the oldest piece that is posted and not completed

@@ -111,7 +111,8 @@ static void begin_world(void)
 		.clocked = random_to(4),
 		.tick_ns = random_to(2) ? 0 : 50000,
 		.pace = rate / 2 + random_to(rate / 2) + 1,
-		.window = (2 + random_to(6)) * w.chunk,
+		.window = random_to(2) ? riso_pacer_window(w.chunk, rate) :
+					 (2 + random_to(6)) * w.chunk,
 	};
 	w.limits.speed = rate;
 	w.timer_ns = RISO_NEVER;
@@ -132,33 +133,34 @@ static void begin_world(void)
 /* As window.c has it: what is on the path does not stand in the device. */
 static void update_load(void)
 {
-	uint64_t rate = riso_estimate_path_rate(&w.estimate, w.adapter.rate);
-
 	const struct riso_out out = {
 		.bytes = w.inflight,
 		.far = w.path.rtt_min == RISO_NEVER ? 0 : w.inflight * w.path.rtt_min,
 	};
 
-	w.on_path = riso_path_bytes(&w.path, rate);
-	riso_pacer_set_load(&w.pacer, &w.load, riso_out_standing(&out, rate));
+	w.on_path = riso_estimate_path(&w.estimate, riso_out_delay(&out), w.limits.window,
+				       w.adapter.rate);
+	riso_pacer_set_load(&w.pacer, &w.load, riso_out_standing(&out, w.on_path));
 }
 
 static void complete_oldest(void)
 {
 	const struct adapter_piece *piece = adapter_oldest(&w.adapter);
+	uint64_t own = riso_time_of(piece->bytes, w.limits.speed);
+	uint64_t begun = RISO_NEVER;
 	uint64_t due = w.polled_ns;
 
-	if (w.path.rtt_min != RISO_NEVER)
+	if (w.path.rtt_min != RISO_NEVER) {
 		due = riso_max(due, riso_pacer_begins(&w.pacer, piece->posted_ns,
-						      w.path.rtt_min) +
-				    riso_time_of(piece->bytes, w.limits.speed));
+						      w.path.rtt_min) + own);
+		begun = piece->posted_ns + w.path.rtt_min;
+	}
 	assert_true(w.inflight >= piece->bytes);
 	w.inflight -= piece->bytes;
 	w.estimate.done += piece->bytes;
 	w.pacer.completed_ns = riso_min(w.now, due);
-	riso_estimate_complete(&w.estimate, w.now);
-	riso_path_sample(&w.path, piece->posted_ns,
-			 riso_time_of(piece->bytes, w.limits.speed), w.now);
+	riso_estimate_complete(&w.estimate, own, begun, w.now);
+	riso_path_sample(&w.path, piece->posted_ns, own, w.now);
 	adapter_complete(&w.adapter);
 	update_load();
 	/* The device is not thought to be faster, nor the path shorter, than they are. */
@@ -428,7 +430,8 @@ static void begin_busy_world(uint64_t rate, uint64_t delay_ns)
 	w.chunk = 4096;
 	w.num_groups = 1;
 	w.limits = (struct riso_pacer_limits) {
-		.clocked = true, .pace = rate, .window = 2 * w.chunk, .speed = rate,
+		.clocked = true, .pace = rate, .window = riso_pacer_window(w.chunk, rate),
+		.speed = rate,
 	};
 	w.timer_ns = RISO_NEVER;
 	riso_estimate_restart(&w.estimate);
@@ -478,7 +481,7 @@ static void fills_the_path(void **state)
 			w.chunk = riso_chunk_fill(riso_chunk_auto(rates[i]),
 						  riso_bytes_in(delays[k], rates[i]), 32,
 						  1 << 20);
-			w.limits.window = 2 * w.chunk;
+			w.limits.window = riso_pacer_window(w.chunk, rates[i]);
 			run_for(RISO_SECOND);
 			assert_true(w.posted > rates[i] / 100 * 95);
 			assert_true(w.path.rtt_min < delays[k] + 1000);
@@ -508,21 +511,34 @@ static void follows_the_path(void **state)
 	assert_int_equal(w.path.rtt_min, 100000);
 }
 
-/* A window that lets the device run dry grows as far as it has to, and shrinks again. */
+/* A window that lets the device run dry grows until little is lost, and shrinks again. */
 static void covers_completions(void **state)
 {
 	struct riso_estimate e = {};
+	int dry = 0;
 	int i;
 
 	(void)state;
-	riso_estimate_cover(&e, true, 3000);
-	riso_estimate_cover(&e, true, 2000);
-	assert_int_equal(e.cover, 5000);
-	for (i = 0; i < 100; i++)
-		riso_estimate_cover(&e, true, 30000);
-	assert_true(e.cover >= 32000 && e.cover <= 100000);
+	riso_estimate_cover(&e, 3000);
+	assert_int_equal(e.cover, 3000);
+	/* One completion in 256 is late by a millisecond: that is not covered. */
 	for (i = 0; i < 100000; i++)
-		riso_estimate_cover(&e, false, 30000);
+		riso_estimate_cover(&e, i % 256 ? 0 : 1000000);
+	assert_true(e.cover <= 4000);
+	/* They are late by up to 40 us: hardly any of them finds the device dry. */
+	for (i = 0; i < 100000; i++) {
+		uint64_t late = random_to(40000);
+
+		dry += late > e.cover;
+		riso_estimate_cover(&e, late > e.cover ? late - e.cover : 0);
+	}
+	assert_true(dry < 6000 && e.cover > 35000);
+	/* All of them are, by far more than there may be. */
+	for (i = 0; i < 1000; i++)
+		riso_estimate_cover(&e, 1000000);
+	assert_int_equal(e.cover, 64000);
+	for (i = 0; i < 100000; i++)
+		riso_estimate_cover(&e, 0);
 	assert_int_equal(e.cover, 0);
 }
 
