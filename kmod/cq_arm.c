@@ -15,6 +15,7 @@
 #include "cq.h"
 #include "cq_arm.h"
 #include "dev.h"
+#include "limits.h"
 #include "sched.h"
 #include "work.h"
 
@@ -22,7 +23,8 @@
  * May the reaper stand in for the provider's events on this CQ? Only the RDMA core's
  * own handlers, which just schedule, may be called from where it runs; and nobody
  * but managed flows may use the CQ, whose completions may wait for a tick. Where
- * completions come faster than a timer should, there is nothing to gain.
+ * completions come faster than a timer should, there is nothing to gain. Where the timer is
+ * late, there is much to lose.
  */
 static bool may_be_quiet(const struct riso_cq *c)
 {
@@ -30,7 +32,7 @@ static bool may_be_quiet(const struct riso_cq *c)
 
 	lockdep_assert_held(&rd->lock);
 	return riso_cq_is_ours(c) && rd->running && rd->was_shaped && rd->paces_chunks &&
-	       c->flows_out && c->cq->wc &&
+	       riso_timer_late(rd) < RISO_TICK_NS && c->flows_out && c->cq->wc &&
 	       c->cq->poll_ctx != IB_POLL_DIRECT &&
 	       atomic_read(&c->cq->usecnt) == c->uses;
 }

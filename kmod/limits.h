@@ -203,7 +203,7 @@ static inline bool riso_over_target(const struct riso_dev *rd)
 }
 
 /**
- * riso_tick - how far the clock may be off
+ * riso_tick - how far the clock may be ahead of the time
  * @rd: the device
  *
  * Return: ns, 0 if a timer can pace single chunks.
@@ -211,6 +211,33 @@ static inline bool riso_over_target(const struct riso_dev *rd)
 static inline u64 riso_tick(const struct riso_dev *rd)
 {
 	return rd->paces_chunks ? 0 : RISO_TICK_NS;
+}
+
+/**
+ * riso_timer_late - how late the timer is on this host
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ * Return: ns, a mean.
+ */
+static inline u64 riso_timer_late(const struct riso_dev *rd)
+{
+	return rd->stats[RISO_STAT_LATE_NS];
+}
+
+/**
+ * riso_lag - how far the clock may be behind the time
+ * @rd: the device
+ *
+ * Where the timer is late the clock is, too, and completions drive. Without a window nothing
+ * would keep what was missed from going out as a burst.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: ns.
+ */
+static inline u64 riso_lag(const struct riso_dev *rd)
+{
+	return rd->cfg.inflight_bytes ? max(riso_tick(rd), riso_timer_late(rd)) : riso_tick(rd);
 }
 
 bool riso_limits_update(struct riso_dev *rd);

@@ -234,6 +234,7 @@ static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_d
 	struct riso_pacer_limits l = {
 		.clocked = riso_is_clocked(rd),
 		.tick_ns = riso_tick(rd),
+		.lag_ns = riso_lag(rd),
 		.pace = riso_pace(rd, dir),
 		.speed = riso_speed(rd, dir),
 		.window = RISO_NEVER,

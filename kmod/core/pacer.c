@@ -5,8 +5,8 @@
  * Owns the two limits (paper, 4.1 and 4.2).
  * - The clock says until when the device has work. Each post moves it by its device time at
  *   the pace. Bulk may be posted while the clock is not ahead of the time by more than a
- *   tick. Time that nobody used is lost, except a tick of it: made up for as a burst it
- *   would leave a queue in the device.
+ *   tick. Time that nobody used is lost, except a tick of it, or as much as timers are late:
+ *   made up for as a burst it would leave a queue in the device.
  * - The window caps what may stand in the device. It is finer than what completes: between
  *   two completions the oldest piece is taken to leave at the speed of the device.
  */
@@ -83,7 +83,7 @@ struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
 	}
 	if (l->clocked)
 		say.bytes = riso_bytes_in(now + l->tick_ns -
-					  riso_max(p->next, now - l->tick_ns), l->pace);
+					  riso_max(p->next, now - l->lag_ns), l->pace);
 	say.bytes = riso_min(say.bytes, l->window - riso_min(l->window, p->load));
 	return say;
 }

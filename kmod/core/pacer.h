@@ -60,7 +60,8 @@ static inline __u64 riso_out_standing(const struct riso_out *o, __u64 path)
 /**
  * struct riso_pacer_limits - what holds for a post
  * @clocked: the clock holds
- * @tick_ns: how far the clock may be off
+ * @tick_ns: how far the clock may be ahead of the time
+ * @lag_ns: how far it may be behind
  * @pace: rate that the clock runs at, bytes per second
  * @window: bytes that may stand in the device, RISO_NEVER for any number
  * @speed: rate at which a queue in the device gets shorter, bytes per second
@@ -68,6 +69,7 @@ static inline __u64 riso_out_standing(const struct riso_out *o, __u64 path)
 struct riso_pacer_limits {
 	bool clocked;
 	__u64 tick_ns;
+	__u64 lag_ns;
 	__u64 pace;
 	__u64 window;
 	__u64 speed;
@@ -169,13 +171,13 @@ static inline bool riso_pacer_is_open(const struct riso_pacer *p,
 /**
  * riso_pacer_advance - the device has more to do
  * @p: the pacer
- * @tick_ns: how far the clock may be off
+ * @lag_ns: how far the clock may be behind the time
  * @ns: time that it takes at the pace
  * @now: time, ns
  */
-static inline void riso_pacer_advance(struct riso_pacer *p, __u64 tick_ns, __u64 ns, __u64 now)
+static inline void riso_pacer_advance(struct riso_pacer *p, __u64 lag_ns, __u64 ns, __u64 now)
 {
-	p->next = riso_max(p->next, now - tick_ns) + ns;
+	p->next = riso_max(p->next, now - lag_ns) + ns;
 }
 
 /**
