@@ -68,7 +68,7 @@ void riso_classify_flow(struct riso_flow *f)
 	else if (mode == RISO_FLOW_MANAGED)
 		mode = RISO_FLOW_DRAIN;
 	riso_manage_set_mode(f, mode);
-	riso_sched_wake(f);
+	riso_sched_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	riso_cq_use(f, mode == RISO_FLOW_MANAGED);
 	if (mode == RISO_FLOW_DRAIN)

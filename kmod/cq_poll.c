@@ -35,8 +35,8 @@
 /* CQs that the reaper looks at in one go */
 enum { RISO_REAP_CQS = 8 };
 
-/* A work request has ended: its bytes are out of the device. */
-static void end_slot(struct riso_slots *s, struct riso_slot *slot)
+/* A work request has ended: its bytes are out of the device, and added to @wire. */
+static void end_slot(struct riso_slots *s, struct riso_slot *slot, u64 *wire)
 {
 	struct riso_flow *f = s->flow;
 	int dir;
@@ -45,8 +45,7 @@ static void end_slot(struct riso_slots *s, struct riso_slot *slot)
 	if (!f)
 		return;
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		if (slot->wire[dir])
-			riso_window_complete(f, dir, slot->wire[dir]);
+		wire[dir] += slot->wire[dir];
 	if (!(slot->flags & RISO_SLOT_CHUNK))
 		return;
 	f->rd->stats[RISO_STAT_CHUNK_COMPLETED]++;
@@ -56,14 +55,16 @@ static void end_slot(struct riso_slots *s, struct riso_slot *slot)
 /* One completion of ours: rewrite it for the ULP, or say that it is hidden. */
 static enum riso_verdict complete_slot(struct riso_dev *rd,
 				       struct riso_slots *s,
-				       struct ib_wc *wc)
+				       struct ib_wc *wc, u64 now)
 {
 	struct riso_slot *slot = container_of(wc->wr_cqe, struct riso_slot,
 					      cqe);
 	bool success = wc->status == IB_WC_SUCCESS;
 	struct riso_flow *f = s->flow;
+	u64 wire[RISO_DIRS] = {};
 	enum riso_verdict verdict;
 	u32 pos;
+	int dir;
 
 	lockdep_assert_held(&rd->lock);
 	if (WARN_ON_ONCE(!(slot->flags & RISO_SLOT_POSTED)))
@@ -74,12 +75,14 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 
 		if ((flags & RISO_SLOT_POSTED) &&
 		    !(flags & RISO_SLOT_SIGNALED))
-			end_slot(s, riso_tag_at(s, pos));
+			end_slot(s, riso_tag_at(s, pos), wire);
 	}
-	end_slot(s, slot);
+	end_slot(s, slot, wire);
 	riso_tag_trim(s);
+	for (dir = 0; f && dir < RISO_DIRS; dir++)
+		riso_window_complete(f, dir, wire[dir]);
 	if (success && f)
-		riso_window_measure(f, slot);
+		riso_window_measure(f, slot, now);
 
 	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
 			     slot->flags & RISO_SLOT_ULP_SIGNALED,
@@ -100,7 +103,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 			riso_tag_note_idle(f);
 		/* A provider that was full may have room now. */
 		f->retry_ns = 0;
-		riso_sched_wake(f);
+		riso_sched_wake(f, now);
 	}
 	if (verdict == RISO_HIDE) {
 		rd->stats[RISO_STAT_CQE_HIDDEN]++;
@@ -127,21 +130,27 @@ static void note_error(struct riso_dev *rd, const struct ib_wc *wc)
 		riso_news_failed(f, wc->status);
 }
 
-/* Keep what the ULP may see of @num completions, in order; under RCU. */
-static int filter(struct riso_dev *rd, struct ib_wc *wc, int num)
+/*
+ * Keep what the ULP may see of @num completions, in order; under RCU. Adds to @ours how many had
+ * our tags.
+ */
+static int filter(struct riso_dev *rd, struct ib_wc *wc, int num, int *ours)
 {
 	int kept = 0;
+	u64 now;
 	int i;
 
 	if (!num)
 		return 0;
 	spin_lock(&rd->lock);
+	now = ktime_get_ns();
 	for (i = 0; i < num; i++) {
 		struct riso_slots *s = riso_tag_find(wc[i].wr_id);
 
+		*ours += !!s;
 		if (!s)
 			note_error(rd, &wc[i]);
-		else if (complete_slot(rd, s, &wc[i]) == RISO_HIDE)
+		else if (complete_slot(rd, s, &wc[i], now) == RISO_HIDE)
 			continue;
 		if (kept != i)
 			wc[kept] = wc[i];
@@ -170,7 +179,7 @@ void riso_cq_bury(struct riso_cq *c)
 }
 
 /* Poll the provider for up to @num entries that the ULP may see. */
-static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
+static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc, int *ours)
 {
 	int n = 0;
 
@@ -181,7 +190,7 @@ static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
 
 		if (got < 0)
 			return n ? n : got;
-		n += filter(c->rd, wc + n, got);
+		n += filter(c->rd, wc + n, got, ours);
 		if (got < want) {
 			riso_cq_bury(c);
 			break;
@@ -203,21 +212,26 @@ static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc)
  */
 int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
 {
+	struct riso_dev *rd = c->rd;
 	unsigned long flags;
+	int ours = 0;
 	int got, n;
 
 	spin_lock_irqsave(&c->poll_lock, flags);
-	n = filter(c->rd, wc, found);
+	n = filter(rd, wc, found, &ours);
 	while (n < num && c->soft_head != c->soft_tail)
 		wc[n++] = c->soft[c->soft_head++ % RISO_SOFT];
 	if (n < num) {
-		got = poll_provider(c, num - n, wc + n);
+		got = poll_provider(c, num - n, wc + n, &ours);
 		n = got < 0 && !n ? got : n + max(got, 0);
 	}
 	spin_unlock_irqrestore(&c->poll_lock, flags);
-	/* Who queues something later runs the arbiter himself. */
-	if (READ_ONCE(c->rd->held))
-		riso_sched_run(c->rd);
+	/*
+	 * Who queues something later runs the arbiter himself. If nothing has completed it is the
+	 * timer's turn, unless that is late.
+	 */
+	if (READ_ONCE(rd->held) && (ours || ktime_get_ns() > READ_ONCE(rd->timer_ns)))
+		riso_sched_run(rd);
 	return n;
 }
 
@@ -230,13 +244,14 @@ int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
 void riso_cq_reap_one(struct riso_cq *c)
 {
 	unsigned long flags;
+	int ours = 0;
 	int room, got, i;
 
 	if (!riso_cq_is_ours(c) || !spin_trylock_irqsave(&c->poll_lock, flags))
 		return;
 	room = min_t(int, riso_cq_soft_room(c), RISO_POLL);
 	if (!c->dead && room) {
-		got = poll_provider(c, room, c->wc);
+		got = poll_provider(c, room, c->wc, &ours);
 		for (i = 0; i < got; i++)
 			c->soft[c->soft_tail++ % RISO_SOFT] = c->wc[i];
 		if (got > 0)

@@ -159,7 +159,7 @@ void riso_flow_resume(struct riso_flow *f)
 	f->paused = false;
 	if (f->phase == RISO_PHASE_REFUSED)
 		queue_delayed_work(riso_wq, &f->refuse, 0);
-	riso_sched_wake(f);
+	riso_sched_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	riso_sched_run(rd);
 }
@@ -267,7 +267,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr, int 
 		if (f->state == IB_QPS_ERR)
 			riso_flow_step(f, RISO_ON_FAIL);
 	}
-	riso_sched_wake(f);
+	riso_sched_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		reset_flow(f);

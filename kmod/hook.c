@@ -297,7 +297,7 @@ static void hand_over(struct riso_flow *f)
 		}
 		done = done || !time_before(jiffies, end);
 		riso_flow_step(f, done ? RISO_ON_HANDED_OVER : RISO_ON_HAND_OVER);
-		riso_sched_wake(f);
+		riso_sched_wake(f, ktime_get_ns());
 		done = f->phase != RISO_PHASE_ENDING;
 		spin_unlock_irq(&rd->lock);
 		if (done)
@@ -366,7 +366,7 @@ static void flush(struct riso_flow *f)
 
 	spin_lock_irq(&rd->lock);
 	riso_flow_step(f, RISO_ON_FAIL);
-	riso_sched_wake(f);
+	riso_sched_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	riso_sched_run(rd);
 }

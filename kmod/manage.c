@@ -210,7 +210,7 @@ void riso_manage_join_group(struct riso_flow *f)
 		leave_group(f, old, g);
 	f->group = g;
 	g->weight = f->weight;
-	riso_sched_wake(f);
+	riso_sched_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	riso_group_put(rd, old);
 }

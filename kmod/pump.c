@@ -36,7 +36,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	trace_timer_fire(rd, late);
 	rd->timer_ns = U64_MAX;
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
-		riso_sched_wake(f);
+		riso_sched_wake(f, now);
 	list_for_each_entry(f, &rd->parked, arb)
 		rd->want_ns = min(rd->want_ns, f->retry_ns);
 	spin_unlock_irqrestore(&rd->lock, flags);

@@ -157,13 +157,21 @@ static bool fits_window(const struct riso_flow *f, enum riso_dir dir, const stru
 	       f->inflight[dir] + room->need <= room->limit;
 }
 
-static void wake(struct riso_flow *f, u64 now)
+/**
+ * riso_sched_wake - see again whether a flow may post, and where it stands
+ * @f: the flow
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_sched_wake(struct riso_flow *f, u64 now)
 {
 	struct riso_dev *rd = f->rd;
 	enum riso_list where = RISO_LIST_URGENT;
 	struct riso_next next;
 	struct riso_room room;
 
+	lockdep_assert_held(&rd->lock);
 	if (!f->q.recs)
 		return;
 	riso_open_update(f);
@@ -194,18 +202,6 @@ static void wake(struct riso_flow *f, u64 now)
 	riso_sched_remove(f);
 	f->arb_dir = next.dir;
 	list_flow(f, where);
-}
-
-/**
- * riso_sched_wake - see again whether a flow may post, and where it stands
- * @f: the flow
- *
- * Context: under &riso_dev.lock.
- */
-void riso_sched_wake(struct riso_flow *f)
-{
-	lockdep_assert_held(&f->rd->lock);
-	wake(f, ktime_get_ns());
 }
 
 /* It is not the turn of a flow yet: say why, and when to look again. */
@@ -328,7 +324,7 @@ static bool pick_alone(struct riso_flow *f, u64 now, struct turn *t)
 			return true;
 		}
 	}
-	wake(f, now);
+	riso_sched_wake(f, now);
 	return false;
 }
 
@@ -561,7 +557,7 @@ static void run(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		} else if (how == RISO_POSTED_RETRY) {
 			rd->want_ns = min(rd->want_ns, f->retry_ns);
 		}
-		wake(f, now);
+		riso_sched_wake(f, now);
 		if (f->paused)
 			wake_up_all(&rd->wait);
 	}
@@ -679,7 +675,7 @@ void riso_sched_refresh(struct riso_flow *f)
 	riso_window_rebound(f);
 	riso_window_update(f, RISO_TX);
 	riso_window_update(f, RISO_RX);
-	riso_sched_wake(f);
+	riso_sched_wake(f, ktime_get_ns());
 }
 
 /**
@@ -696,5 +692,5 @@ void riso_sched_unstick(struct riso_flow *f, u64 now)
 	    now - max(f->progress_ns, riso_ring_since(f)) < RISO_STUCK_NS)
 		return;
 	f->debt = true;
-	riso_sched_wake(f);
+	riso_sched_wake(f, now);
 }

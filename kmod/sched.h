@@ -12,7 +12,7 @@
 
 int riso_sched_post(struct riso_flow *f, const struct ib_send_wr *wr);
 void riso_sched_run(struct riso_dev *rd);
-void riso_sched_wake(struct riso_flow *f);
+void riso_sched_wake(struct riso_flow *f, u64 now);
 void riso_sched_remove(struct riso_flow *f);
 void riso_sched_refresh(struct riso_flow *f);
 void riso_sched_unstick(struct riso_flow *f, u64 now);

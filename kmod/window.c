@@ -291,7 +291,7 @@ u64 riso_window_next_reap(struct riso_dev *rd, u64 now)
  *
  * Context: under &riso_dev.lock.
  */
-void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u32 wire)
+void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire)
 {
 	lockdep_assert_held(&f->rd->lock);
 	if (!wire)
@@ -324,6 +324,7 @@ static u64 find_dry(const struct riso_flow *f, const struct riso_slot *slot, u64
  * riso_window_measure - a completion tells of its path
  * @f: the flow
  * @slot: what has completed, and is counted
+ * @now: when that was seen, ns
  *
  * Keeps the smallest delay of the path beyond the message's own time on the wire,
  * and the rate at which the device delivers, both over about a second. And when
@@ -332,7 +333,7 @@ static u64 find_dry(const struct riso_flow *f, const struct riso_slot *slot, u64
  *
  * Context: under &riso_dev.lock and &riso_cq.poll_lock.
  */
-void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot)
+void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 now)
 {
 	enum riso_dir dir = slot_dir(slot);
 	struct riso_dev *rd = f->rd;
@@ -340,7 +341,6 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot)
 	u64 own = riso_time_of(slot->wire[dir], riso_speed(rd, dir));
 	u64 due = f->cq->polled_ns;
 	u64 begun = RISO_NEVER;
-	u64 now = ktime_get_ns();
 
 	lockdep_assert_held(&rd->lock);
 	if (!riso_is_shaped(rd) || slot->posted_ns < rd->shaped_ns)
