@@ -61,7 +61,7 @@ static inline enum riso_mode riso_mode_of(enum riso_dev_state state)
  * @token_bytes: bytes of one turn (TokenBytes), RISO_AUTO derives it
  * @token_ops: messages of one turn (TokenOps), RISO_AUTO derives it
  * @inflight_bytes: cap on posted, uncompleted bytes beyond the path's own,
- *	0 is off, RISO_AUTO is two chunks
+ *	0 is off, RISO_AUTO is as riso_pacer_window() and the cover say
  * @calibrated: @max_rate was set by somebody, not guessed from the port
  * @histogram: measure times from post to completion in observe mode
  * @target99_ns: what the agent steers for (Target99), RISO_AUTO leaves it to the agent

@@ -21,13 +21,13 @@
  * and two limits hold:
  * - The clock, if SafeUtil is less than MaxRate. It says until when the device has work, and
  *   bulk is posted when it is not ahead of the time. Each post advances it by its device
- *   time at SafeUtil. What a late timer has missed is lost, not made up for as a burst: the
- *   queue that a burst leaves would hardly get shorter at a rate near the link's. A device
- *   that delivers less than MaxRate although it is full slows the clock. Where chunks are
- *   too short for a timer, the clock works in ticks.
- * - The window. It caps what is posted and not completed: per device two chunks, and what
- *   covers the time that completions take, beyond the paths' own bandwidth-delay products;
- *   per flow a chunk more. It is finer than whole chunks: between two completions the oldest
+ *   time at SafeUtil. What was missed is lost, not made up for as a burst: the queue that a
+ *   burst leaves would hardly get shorter at a rate near the link's. But where timers are late
+ *   all the time, completions drive. A device that delivers much less than MaxRate although it
+ *   is full slows the clock. Where chunks are too short for a timer, the clock works in ticks.
+ * - The window. It caps what is posted and not completed: per device a chunk, a part of the
+ *   next one that comes just in time, and what covers the time that completions take, beyond
+ *   the paths' own bandwidth-delay products; per flow a chunk more. It is finer than whole chunks: between two completions the oldest
  *   piece is taken to leave the device at the rate at which it was seen to deliver. Bytes of
  *   a flow that does not complete (its peer is gone, the network is slow) are not in the
  *   NIC's queue any more after a while: they count against the flow, not against the device.
