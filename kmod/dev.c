@@ -132,6 +132,7 @@ void riso_dev_fill_info(struct riso_dev *rd, struct riso_dev_info *info)
 	do {
 		seq = read_seqcount_begin(&rd->cfg_seq);
 		info->cfg = rd->own;
+		info->believed_rate = max(rd->cfg.max_rate, READ_ONCE(rd->delivered));
 	} while (read_seqcount_retry(&rd->cfg_seq, seq));
 }
 
@@ -413,19 +414,23 @@ static void port_work(struct work_struct *work)
 {
 	struct riso_dev *rd = container_of(work, struct riso_dev, port);
 	u64 rate = riso_config_read_port(rd->ibdev);
-	bool changed;
+	bool changed = false;
+	u64 delivered;
 
-	/* What a port could do before it went down, it may do again. */
-	if (!rate)
-		return;
 	mutex_lock(&rd->control);
 	/* What it has delivered it can, until the port is another. */
-	if (rate != rd->port_rate) {
+	if (rate && rate != rd->port_rate) {
 		rd->port_rate = rate;
 		riso_settings_forget_rate(rd);
 	}
-	rate = max(rate, READ_ONCE(rd->delivered));
-	changed = !rd->removing && riso_settings_follow_port(rd, rate);
+	delivered = READ_ONCE(rd->delivered);
+	/* What a port could do before it went down, it may do again. */
+	if (rate && !rd->removing)
+		changed = riso_settings_follow_port(rd, max(rate, delivered));
+	if (!rd->removing && delivered != rd->told_rate) {
+		rd->told_rate = delivered;
+		changed = true;
+	}
 	mutex_unlock(&rd->control);
 	if (changed)
 		tell_dev(rd);

@@ -208,6 +208,7 @@ struct riso_change {
  * @mtu: the largest of a path so far, bytes
  * @delivered: rate at which completions came that was above MaxRate, bytes per second, or 0
  * @port_rate: what the port told last, bytes per second, under @control
+ * @told_rate: @delivered as listeners were told last, under @control
  * @shaped_ns: when @was_shaped was set last
  * @reap: flows with slots unretired, the one that posted longest ago first
  * @quiet: CQs whose owners the reaper wakes up
@@ -302,6 +303,7 @@ struct riso_dev {
 	u32 mtu;
 	u64 delivered;
 	u64 port_rate;
+	u64 told_rate;
 	u64 shaped_ns;
 	struct list_head reap;
 	struct list_head quiet;
@@ -348,6 +350,7 @@ struct riso_dev {
  * @managed_flows: flows that are queued and paced
  * @held: work requests in the queues
  * @processes: processes that take part by themselves
+ * @believed_rate: what chunks and windows go by, bytes per second
  */
 struct riso_dev_info {
 	char name[IB_DEVICE_NAME_MAX];
@@ -359,6 +362,7 @@ struct riso_dev_info {
 	u32 managed_flows;
 	u32 held;
 	u32 processes;
+	u64 believed_rate;
 };
 
 /**

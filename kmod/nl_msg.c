@@ -174,6 +174,7 @@ static const struct number dev_numbers[] = {
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_TARGET99_NS, struct riso_dev_info, cfg.target99_ns),
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_CTRL, struct riso_dev_info, cfg.ctrl),
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_SHARE, struct riso_dev_info, cfg.share),
+	NUMBER_U64(RDMA_ISOLATE_A_DEV_BELIEVED_RATE, struct riso_dev_info, believed_rate),
 };
 
 /**

@@ -129,6 +129,20 @@ exceeds_max_rate()
 		{ ktap_print_msg "$(cat $LOAD/result)"; return 1; }
 }
 
+believes()
+{
+	rdma-isolate -j dev show dev null0 | jq -e ".[0] | .believed_rate $1 .max_rate" >/dev/null
+}
+
+# What is believed instead is shown and told until MaxRate is set.
+tells_believed_rate()
+{
+	believes ">" &&
+	rdma-isolate -j doctor | jq -e 'any(.check == "believed-rate")' >/dev/null &&
+	grep -q '"believed_rate"' "$events" &&
+	rdma-isolate dev set dev null0 max-rate ${RATE}mbit && believes ==
+}
+
 # Nothing is held, so there is nothing to wait for.
 disables_under_load()
 {
@@ -156,11 +170,17 @@ for dev in null0 null1; do
 done
 
 ktap_print_header
-ktap_set_plan 6
+ktap_set_plan 7
 ktap_test_result "one ULP: posts pass, and are counted" passes
 ktap_test_result "a latency flow closes it" closes_for_latency
 ktap_test_result "two ULPs that fill it close it" closes_for_groups
 ktap_test_result "two ULPs that do not" stays_open
+events=$(mktemp)
+rdma-isolate -j monitor >"$events" &
+listener=$!
 ktap_test_result "a MaxRate of a tenth" exceeds_max_rate
+kill "$listener"
+ktap_test_result "what is believed instead" tells_believed_rate
+rm -f "$events"
 ktap_test_result "disabled under load" disables_under_load
 ktap_finished

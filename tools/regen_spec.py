@@ -279,10 +279,11 @@ JSON_EVENTS = {
     'group-fault-ntf': 'group-fault', 'ctrl-ntf': 'control',
 }
 
-# Keys that explain takes from flows and groups, top from budgets, and their own
+# Keys that explain takes from flows, groups and devices, top from budgets, and their own
 JSON_WHY = ['qpn', 'class', 'managed', 'reason', 'queued', 'wait-ns']
 JSON_WAIT = ['weight', 'flows', 'held', 'avg10', 'avg60', 'avg300', 'stall-ns',
              'clock-ns', 'window-ns', 'own-ns']
+JSON_RATES = ['max-rate', 'believed-rate']
 JSON_TOP = ['dev', 'safe-util', 'lease-ns', 'agent-pid', 'ctrl-state',
             'current99-ns', 'latency-groups', 'bandwidth-groups',
             'throughput-groups']
@@ -348,6 +349,7 @@ def json_attrs(attrs, sets, names):
 def json_explain(sets):
     flow = json_attrs(sets['flow'], sets, JSON_WHY)[0]
     group = json_attrs(sets['group'], sets, JSON_WAIT)[0]
+    rates = json_attrs(sets['dev'], sets, JSON_RATES)[0]
     rule = json_attrs(sets['rule'], sets, None)[0]
     dev = json_attrs(sets['flow'], sets, ['dev', 'group'])[0]
     dev['who'] = JSON_WHO
@@ -363,10 +365,10 @@ def json_explain(sets):
     whole = {'type': 'array', 'maxItems': 1, 'items': json_object(rule, ['id']),
              'description': 'The rule that gave class and weight, if any did.'}
     return {
-        'explain flow': json_object({**dev, **flow, 'rule': whole, **group},
-                                    ['dev', 'qpn', 'rule']),
-        'explain group': json_object({**dev, **group},
-                                     ['dev', 'group', 'who', 'behind']),
+        'explain flow': json_object({**dev, **flow, 'rule': whole, **group, **rates},
+                                    ['dev', 'qpn', 'rule', *rates]),
+        'explain group': json_object({**dev, **group, **rates},
+                                     ['dev', 'group', 'who', 'behind', *rates]),
     }
 
 

@@ -173,6 +173,8 @@ static void add_dev(const struct nlattr * const *attrs,
 		.calibrated = nl_number(attrs, RDMA_ISOLATE_A_DEV_CALIBRATED, set),
 		.latency_flows = nl_number(attrs, RDMA_ISOLATE_A_DEV_LATENCY_FLOWS, set),
 		.chunk = nl_number(attrs, RDMA_ISOLATE_A_DEV_CHUNK_BYTES, set),
+		.max_rate = nl_number(attrs, RDMA_ISOLATE_A_DEV_MAX_RATE, set),
+		.believed_rate = nl_number(attrs, RDMA_ISOLATE_A_DEV_BELIEVED_RATE, set),
 	};
 }
 

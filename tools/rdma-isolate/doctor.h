@@ -49,6 +49,8 @@ void doctor_host(const char *root, const char *release, doctor_fn tell,
  * @chunk: what messages are cut to, bytes, 0 for off
  * @late_ns: how late the module's timer is, a moving mean
  * @safe_util: what shaped flows may use, bytes per second
+ * @max_rate: MaxRate, bytes per second
+ * @believed_rate: what chunks and windows go by, bytes per second
  * @pace: what it is given to send and to read, bytes per second
  */
 struct doctor_dev {
@@ -58,6 +60,8 @@ struct doctor_dev {
 	uint64_t chunk;
 	uint64_t late_ns;
 	uint64_t safe_util;
+	uint64_t max_rate;
+	uint64_t believed_rate;
 	uint64_t pace[2];
 };
 

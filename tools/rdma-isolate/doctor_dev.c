@@ -41,6 +41,20 @@ static void check_pace(const struct doctor_dev *dev, doctor_fn tell, void *data)
 	     data);
 }
 
+static void check_believed(const struct doctor_dev *dev, doctor_fn tell, void *data)
+{
+	char found[TEXT_LEN], rate[UNITS_LEN], believed[UNITS_LEN];
+
+	if (dev->believed_rate <= dev->max_rate)
+		return;
+	snprintf(found, sizeof(found),
+		 "%s delivers more than its max-rate of %s: chunks and windows go by %s",
+		 dev->name, rate_format(dev->max_rate, rate),
+		 rate_format(dev->believed_rate, believed));
+	tell("believed-rate", VERDICT_HINT, found,
+	     "set max-rate to what the device can do (calibrate)", data);
+}
+
 void doctor_dev(const struct doctor_dev *dev, doctor_fn tell, void *data)
 {
 	char found[TEXT_LEN], fix[TEXT_LEN];
@@ -69,4 +83,5 @@ void doctor_dev(const struct doctor_dev *dev, doctor_fn tell, void *data)
 	}
 	check_timer(dev, tell, data);
 	check_pace(dev, tell, data);
+	check_believed(dev, tell, data);
 }

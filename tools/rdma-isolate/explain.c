@@ -81,6 +81,13 @@ static const struct field wait_fields[] = {
 	{ }
 };
 
+/* What the device can do, and what is believed that it can */
+static const struct field rate_fields[] = {
+	{ RDMA_ISOLATE_A_DEV_MAX_RATE, "max-rate", FMT_RATE },
+	{ RDMA_ISOLATE_A_DEV_BELIEVED_RATE, "believed-rate", FMT_RATE },
+	{ }
+};
+
 /**
  * struct groups - the groups of a device
  * @of: each
@@ -252,6 +259,23 @@ static void show_causes(const struct nlattr * const *attrs,
 	print_list_end(out);
 }
 
+static void show_rates(const struct nlattr * const *attrs,
+		       const struct nlmsghdr *nlh, void *data)
+{
+	(void)nlh;
+	print_fields(data, &name_set_dev, rate_fields, attrs);
+}
+
+static int explain_rates(struct explain *e)
+{
+	struct nl *nl = e->call->nl;
+	struct nlmsghdr *nlh;
+
+	nlh = nl_request(nl, RDMA_ISOLATE_CMD_DEV_GET, false);
+	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_DEV, call_value(e->call, "dev")->text);
+	return nl_send(nl, &name_set_dev, show_rates, e->call->out);
+}
+
 static int explain_group_of(struct explain *e)
 {
 	struct nl *nl = e->call->nl;
@@ -286,6 +310,8 @@ static int explain(struct call *call, bool flow)
 	}
 	if (!err && e.group)
 		err = explain_group_of(&e);
+	if (!err && e.begun)
+		err = explain_rates(&e);
 	if (e.begun)
 		print_object_end(call->out);
 free:

@@ -186,10 +186,11 @@ static const struct name_attr dev_attrs[] = {
 	[20] = { "target99_ns", NAME_U32, 0 },
 	[21] = { "ctrl", NAME_U32, &name_ctrl },
 	[22] = { "share", NAME_U32, &name_share },
+	[23] = { "believed_rate", NAME_U64, 0 },
 };
 
 const struct name_set name_set_dev = {
-	dev_attrs, 22,
+	dev_attrs, 23,
 };
 
 static const struct name_attr flow_attrs[] = {
