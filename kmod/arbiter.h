@@ -184,12 +184,12 @@ struct riso_group_info {
  * struct riso_bound - what bounds the posts of a flow in one direction
  * @chunk: size that its messages are cut to, 0 is off
  * @far: @chunk is larger than that of the device, to fill a path
- * @limit: bytes that it may have in flight
+ * @path: what its path holds, bytes
  */
 struct riso_bound {
 	u32 chunk;
 	bool far;
-	u64 limit;
+	u64 path;
 };
 
 /**
@@ -200,6 +200,8 @@ struct riso_bound {
  * @process_load: bytes of &riso_pacer.load that processes say
  * @out: what flows have out
  * @standing: part of &riso_pacer.load that flows have
+ * @covered: what may be out of a shaped device, see riso_window_covered(), bytes
+ * @bounds: number of what flows were bounded by last, never 0
  * @last: group served last
  * @last_ns: when that was
  * @window_held: the window, and not the clock, kept the next piece back
@@ -213,6 +215,8 @@ struct riso_arb {
 	u64 process_load;
 	struct riso_out out;
 	u64 standing;
+	u64 covered;
+	u32 bounds;
 	const struct riso_group *last;
 	u64 last_ns;
 	bool window_held;

@@ -67,7 +67,7 @@ enum riso_flow_mode {
  * @load: its part of riso_out.bytes
  * @far: its part of riso_out.far
  * @bound: what bounds its next post, by direction
- * @bound_known: @bound is that of now
+ * @bound_of: &riso_arb.bounds that @bound was found with, 0 if it has to be found
  * @path: how long its path is
  * @progress_ns: when it last posted
  * @retry_ns: provider was full: not before this
@@ -164,7 +164,7 @@ struct riso_flow {
 	u64 load[RISO_DIRS];
 	u64 far[RISO_DIRS];
 	struct riso_bound bound[RISO_DIRS];
-	bool bound_known[RISO_DIRS];
+	u32 bound_of[RISO_DIRS];
 	struct riso_path path;
 	u64 progress_ns;
 	u64 retry_ns;

@@ -47,6 +47,7 @@ bool riso_limits_update(struct riso_dev *rd)
 		a->pacer.next = min(a->pacer.next, now + rd->chunk_ns + riso_tick(rd));
 		if (was != rd->was_shaped)
 			riso_estimate_restart(&a->estimate);
+		riso_limits_rebound(rd, dir);
 	}
 	bounds = (struct riso_bounds) {
 		.max_rate = riso_rate(rd),

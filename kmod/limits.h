@@ -130,7 +130,7 @@ static inline u64 riso_speed(const struct riso_dev *rd, enum riso_dir dir)
 }
 
 /**
- * riso_window_covered - what may be out of a shaped device
+ * riso_window_covered - find what may be out of a shaped device
  * @rd: the device
  * @dir: direction
  *
@@ -238,6 +238,21 @@ static inline u64 riso_timer_late(const struct riso_dev *rd)
 static inline u64 riso_lag(const struct riso_dev *rd)
 {
 	return rd->cfg.inflight_bytes ? max(riso_tick(rd), riso_timer_late(rd)) : riso_tick(rd);
+}
+
+/**
+ * riso_limits_rebound - what bounds all flows in one direction has changed
+ * @rd: the device
+ * @dir: direction
+ *
+ * Context: under &riso_dev.lock.
+ */
+static inline void riso_limits_rebound(struct riso_dev *rd, enum riso_dir dir)
+{
+	struct riso_arb *a = &rd->arb[dir];
+
+	a->covered = riso_window_covered(rd, dir);
+	a->bounds += a->bounds == U32_MAX ? 2 : 1;
 }
 
 bool riso_limits_update(struct riso_dev *rd);

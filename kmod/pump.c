@@ -56,6 +56,7 @@ void riso_pump_init(struct riso_dev *rd)
 
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		riso_estimate_restart(&rd->arb[dir].estimate);
+		rd->arb[dir].bounds = 1;
 		INIT_LIST_HEAD(&rd->arb[dir].hold.waiting);
 	}
 	INIT_LIST_HEAD(&rd->urgent);

@@ -237,7 +237,7 @@ static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_d
 	};
 
 	if (riso_is_shaped(rd))
-		l.window = riso_window_covered(rd, dir);
+		l.window = rd->arb[dir].covered;
 	else if (now < rd->arb[dir].contested_ns)
 		l.window = riso_process_open_limit(rd, dir);
 	return l;

@@ -57,19 +57,26 @@ static u32 largest_piece(const struct riso_dev *rd)
 static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir)
 {
 	const struct riso_dev *rd = f->rd;
-	struct riso_bound bound = { .limit = U64_MAX };
-	u64 path;
+	struct riso_bound bound = {};
 
 	if (!riso_is_shaped(rd))
 		return bound;
-	path = path_bytes(rd, dir, riso_path_delay(&f->path));
-	bound.chunk = riso_chunk_fill(rd->chunk, path, count_pieces(f, dir), largest_piece(rd));
+	bound.path = path_bytes(rd, dir, riso_path_delay(&f->path));
+	bound.chunk = riso_chunk_fill(rd->chunk, bound.path, count_pieces(f, dir),
+				      largest_piece(rd));
 	bound.far = bound.chunk > rd->chunk;
 	bound.chunk = riso_chunk_round(bound.chunk, f->mtu);
-	bound.limit = 0;
-	if (!f->path.probes)
-		bound.limit = riso_window_covered(rd, dir) + bound.chunk + path;
 	return bound;
+}
+
+/* How much of a flow may be out. While its path is measured, that is one piece. */
+static u64 find_limit(const struct riso_flow *f, enum riso_dir dir)
+{
+	const struct riso_bound *bound = &f->bound[dir];
+
+	if (!riso_is_shaped(f->rd))
+		return U64_MAX;
+	return f->path.probes ? 0 : f->rd->arb[dir].covered + bound->chunk + bound->path;
 }
 
 /**
@@ -87,19 +94,20 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 struct riso_room riso_window_room(struct riso_flow *f, const struct riso_next *next)
 {
 	const struct riso_bound *bound = &f->bound[next->dir];
+	u32 bounds = f->rd->arb[next->dir].bounds;
 	u32 chunk;
 
 	lockdep_assert_held(&f->rd->lock);
-	if (!f->bound_known[next->dir]) {
+	if (f->bound_of[next->dir] != bounds) {
 		f->bound[next->dir] = find_bound(f, next->dir);
-		f->bound_known[next->dir] = true;
+		f->bound_of[next->dir] = bounds;
 	}
 	chunk = bound->chunk;
 	if (bound->far && next->cut)
 		chunk = riso_chunk_even(next->left, chunk);
 	return (struct riso_room) {
 		.chunk = chunk,
-		.limit = bound->limit,
+		.limit = find_limit(f, next->dir),
 		.need = riso_piece_wire(riso_piece_len(next, chunk), f->mtu),
 	};
 }
@@ -113,7 +121,7 @@ struct riso_room riso_window_room(struct riso_flow *f, const struct riso_next *n
 void riso_window_rebound(struct riso_flow *f)
 {
 	lockdep_assert_held(&f->rd->lock);
-	memset(f->bound_known, 0, sizeof(f->bound_known));
+	memset(f->bound_of, 0, sizeof(f->bound_of));
 }
 
 /**
@@ -341,17 +349,25 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 
 	u64 own = riso_time_of(slot->wire[dir], riso_speed(rd, dir));
 	u64 due = f->cq->polled_ns;
 	u64 begun = RISO_NEVER;
+	u64 cover, rtt;
 
 	lockdep_assert_held(&rd->lock);
 	if (!riso_is_shaped(rd) || slot->posted_ns < rd->shaped_ns)
 		return;
 	if (f->path.rtt_min != RISO_NEVER) {
+		cover = a->estimate.cover;
 		riso_estimate_cover(&a->estimate, find_dry(f, slot, now));
+		/* A microsecond more or less is as good as the same. */
+		if (cover / NSEC_PER_USEC != a->estimate.cover / NSEC_PER_USEC)
+			a->covered = riso_window_covered(rd, dir);
 		due = max(due, due_of(f, slot));
 		begun = slot->posted_ns + f->path.rtt_min;
 	}
 	a->pacer.completed_ns = min(now, due);
-	riso_estimate_complete(&a->estimate, own, begun, now);
+	if (riso_estimate_complete(&a->estimate, own, begun, now))
+		riso_limits_rebound(rd, dir);
+	rtt = f->path.rtt_min;
 	riso_path_sample(&f->path, slot->posted_ns, own, now);
-	riso_window_rebound(f);
+	if (rtt != f->path.rtt_min)
+		riso_window_rebound(f);
 }

@@ -87,8 +87,10 @@ static void add_sample(struct riso_estimate *e, __u64 span, __u64 now)
  *
  * Completions that come faster than the device can be are of one burst. A sample that took twice
  * as long as it should says nothing: nobody looked.
+ *
+ * Return: true if a sample has ended.
  */
-void riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_ns, __u64 now)
+bool riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_ns, __u64 now)
 {
 	__u64 span = now - e->done_ns;
 
@@ -97,7 +99,7 @@ void riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_n
 		e->slack = true;
 	e->seen_ns = now;
 	if (span < SAMPLE_NS)
-		return;
+		return false;
 	if (span < 2 * SAMPLE_NS)
 		add_sample(e, span, now);
 	e->slack = false;
@@ -109,6 +111,7 @@ void riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_n
 		e->rate = 0;
 		e->rate_ns = now;
 	}
+	return true;
 }
 
 /**
