@@ -81,6 +81,8 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	riso_tag_trim(s);
 	for (dir = 0; f && dir < RISO_DIRS; dir++)
 		riso_window_complete(f, dir, wire[dir]);
+	if (f && s->tail == s->head)
+		riso_tag_note_idle(f);
 	if (success && f)
 		riso_window_measure(f, slot, now);
 
@@ -99,8 +101,6 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 		}
 	}
 	if (f) {
-		if (s->tail == s->head)
-			riso_tag_note_idle(f);
 		/* A provider that was full may have room now. */
 		f->retry_ns = 0;
 		riso_sched_wake(f, now);

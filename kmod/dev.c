@@ -384,10 +384,23 @@ static int set_mode(struct riso_dev *rd, enum riso_mode mode,
 	return err;
 }
 
+/* Do listeners have to be told of another rate that is believed? They are told once. */
+static bool has_rate_to_tell(struct riso_dev *rd)
+{
+	u64 delivered = READ_ONCE(rd->delivered);
+
+	lockdep_assert_held(&rd->control);
+	if (rd->removing || delivered == rd->told_rate)
+		return false;
+	rd->told_rate = delivered;
+	return true;
+}
+
 int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		 struct netlink_ext_ack *extack)
 {
 	struct riso_cfg cfg;
+	bool tell = false;
 	int err;
 
 	mutex_lock(&rd->control);
@@ -404,8 +417,11 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		riso_settings_own(rd, &cfg);
 	if (!err && (chg->mask & RISO_SET_HISTOGRAM))
 		riso_observe_update(rd);
+	tell = has_rate_to_tell(rd);
 unlock:
 	mutex_unlock(&rd->control);
+	if (tell)
+		tell_dev(rd);
 	return err;
 }
 
@@ -415,22 +431,19 @@ static void port_work(struct work_struct *work)
 	struct riso_dev *rd = container_of(work, struct riso_dev, port);
 	u64 rate = riso_config_read_port(rd->ibdev);
 	bool changed = false;
-	u64 delivered;
 
 	mutex_lock(&rd->control);
 	/* What it has delivered it can, until the port is another. */
 	if (rate && rate != rd->port_rate) {
 		rd->port_rate = rate;
+		rd->proven_rate = 0;
 		riso_settings_forget_rate(rd);
 	}
-	delivered = READ_ONCE(rd->delivered);
+	rd->proven_rate = max(rd->proven_rate, READ_ONCE(rd->delivered));
 	/* What a port could do before it went down, it may do again. */
 	if (rate && !rd->removing)
-		changed = riso_settings_follow_port(rd, max(rate, delivered));
-	if (!rd->removing && delivered != rd->told_rate) {
-		rd->told_rate = delivered;
-		changed = true;
-	}
+		changed = riso_settings_follow_port(rd, max(rate, rd->proven_rate));
+	changed |= has_rate_to_tell(rd);
 	mutex_unlock(&rd->control);
 	if (changed)
 		tell_dev(rd);

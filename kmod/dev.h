@@ -208,6 +208,7 @@ struct riso_change {
  * @mtu: the largest of a path so far, bytes
  * @delivered: rate at which completions came that was above MaxRate, bytes per second, or 0
  * @port_rate: what the port told last, bytes per second, under @control
+ * @proven_rate: the largest @delivered since @port_rate changed, under @control
  * @told_rate: @delivered as listeners were told last, under @control
  * @shaped_ns: when @was_shaped was set last
  * @reap: flows with slots unretired, the one that posted longest ago first
@@ -303,6 +304,7 @@ struct riso_dev {
 	u32 mtu;
 	u64 delivered;
 	u64 port_rate;
+	u64 proven_rate;
 	u64 told_rate;
 	u64 shaped_ns;
 	struct list_head reap;

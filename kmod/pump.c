@@ -34,7 +34,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 			((s64)late - (s64)rd->stats[RISO_STAT_LATE_NS]) / 8;
 	}
 	trace_timer_fire(rd, late);
-	rd->timer_ns = U64_MAX;
+	WRITE_ONCE(rd->timer_ns, U64_MAX);
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
 		riso_sched_wake(f, now);
 	list_for_each_entry(f, &rd->parked, arb)
@@ -69,7 +69,7 @@ void riso_pump_init(struct riso_dev *rd)
 	init_waitqueue_head(&rd->wait);
 	rd->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
 	rd->want_ns = U64_MAX;
-	rd->timer_ns = U64_MAX;
+	WRITE_ONCE(rd->timer_ns, U64_MAX);
 	hrtimer_setup(&rd->timer, timer_fired, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_PINNED);
 }
@@ -115,5 +115,5 @@ void riso_pump_stop(struct riso_dev *rd)
 void riso_pump_cancel(struct riso_dev *rd)
 {
 	hrtimer_cancel(&rd->timer);
-	rd->timer_ns = U64_MAX;
+	WRITE_ONCE(rd->timer_ns, U64_MAX);
 }

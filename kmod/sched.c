@@ -27,10 +27,11 @@
  *   is full slows the clock. Where chunks are too short for a timer, the clock works in ticks.
  * - The window. It caps what is posted and not completed: per device a chunk, a part of the
  *   next one that comes just in time, and what covers the time that completions take, beyond
- *   the paths' own bandwidth-delay products; per flow a chunk more. It is finer than whole chunks: between two completions the oldest
- *   piece is taken to leave the device at the rate at which it was seen to deliver. Bytes of
- *   a flow that does not complete (its peer is gone, the network is slow) are not in the
- *   NIC's queue any more after a while: they count against the flow, not against the device.
+ *   the paths' own bandwidth-delay products; per flow a chunk more. It is finer than whole
+ *   chunks: between two completions the oldest piece is taken to leave the device at the rate
+ *   at which it was seen to deliver. Bytes of a flow that does not complete (its peer is gone,
+ *   the network is slow) are not in the NIC's queue any more after a while: they count against
+ *   the flow, not against the device.
  * With no latency flow nothing of the kernel is cut and the clock does not run. Flows are open
  * (open.c) unless several groups fill the device. Then a window keeps the queue here, where
  * turns are taken; programs cut to 128 KB then, to take turns too.
@@ -210,15 +211,16 @@ static void throttle(struct riso_flow *f, enum riso_dir dir, const struct riso_p
 {
 	struct riso_dev *rd = f->rd;
 	struct riso_arb *a = &rd->arb[dir];
+	bool clock = l->clocked && a->pacer.next > now + l->tick_ns;
 
-	a->window_held = say->verdict == RISO_PACER_WINDOW;
-	if (a->window_held) {
+	a->window_held = !clock;
+	a->estimate.slack |= clock;
+	if (say->verdict == RISO_PACER_WINDOW) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);
 		trace_throttle(f, dir, 0, a->pacer.load, l->window, RISO_CAUSE_DEVICE);
 	} else {
 		rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
-		a->estimate.slack = true;
 		riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
 		trace_throttle(f, dir, say->when - now, f->inflight[dir], 0, RISO_CAUSE_CLOCK);
 	}
@@ -357,6 +359,7 @@ static bool pick_urgent(struct riso_dev *rd, u64 now, struct turn *t)
 	t->dir = next.dir;
 	t->pace = riso_pace(rd, next.dir);
 	t->qt = qt;
+	rd->arb[next.dir].window_held = false;
 	rd->stats[RISO_STAT_DEBT_POSTED]++;
 	return true;
 }
@@ -432,7 +435,7 @@ static void arm_timer(struct riso_dev *rd, u64 now)
 		when = min(when, riso_window_next_reap(rd, now));
 	if (rd->timer_ns <= when)
 		return;
-	rd->timer_ns = when;
+	WRITE_ONCE(rd->timer_ns, when);
 	hrtimer_start(&rd->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_PINNED);
 }
 

@@ -41,7 +41,7 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 	write_seqcount_begin(&rd->cfg_seq);
 	/* What was seen was above the MaxRate of then. */
 	if (cfg->max_rate != rd->cfg.max_rate)
-		rd->delivered = 0;
+		WRITE_ONCE(rd->delivered, 0);
 	was = rd->steer;
 	rd->steer = *steer;
 	rd->cfg = *cfg;
@@ -209,7 +209,7 @@ void riso_settings_believe_rate(struct riso_dev *rd, u64 rate)
 	bool refresh;
 
 	spin_lock_irq(&rd->lock);
-	rd->delivered = rate;
+	WRITE_ONCE(rd->delivered, rate);
 	refresh = riso_limits_update(rd);
 	spin_unlock_irq(&rd->lock);
 	if (!refresh)

@@ -320,10 +320,14 @@ static u64 find_dry(const struct riso_flow *f, const struct riso_slot *slot, u64
 	const struct riso_slot *next;
 	u64 left = now - f->path.rtt_min;
 
+	/* That it may have one piece out is not the window's doing. */
+	if (f->path.probes || f->stale)
+		return 0;
 	if (!a->pacer.load)
 		return a->window_held ? now - min(now, due_of(f, slot)) : 0;
 	next = find_oldest(f->rd, &oldest);
-	if (!next || !(next->flags & RISO_SLOT_HELD) || a->out.bytes > next->wire[dir])
+	if (!next || !next->wire[dir] || !(next->flags & RISO_SLOT_HELD) ||
+	    a->out.bytes > next->wire[dir])
 		return 0;
 	return next->posted_ns - min(next->posted_ns, left);
 }

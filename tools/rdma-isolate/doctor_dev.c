@@ -45,7 +45,8 @@ static void check_believed(const struct doctor_dev *dev, doctor_fn tell, void *d
 {
 	char found[TEXT_LEN], rate[UNITS_LEN], believed[UNITS_LEN];
 
-	if (dev->believed_rate <= dev->max_rate)
+	/* One that was guessed follows, and has a hint of its own. */
+	if (!dev->calibrated || dev->believed_rate <= dev->max_rate)
 		return;
 	snprintf(found, sizeof(found),
 		 "%s delivers more than its max-rate of %s: chunks and windows go by %s",
