@@ -360,7 +360,7 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 
 		return;
 	if (f->path.rtt_min != RISO_NEVER) {
 		cover = a->estimate.cover;
-		riso_estimate_cover(&a->estimate, find_dry(f, slot, now));
+		riso_estimate_cover(&a->estimate, own, find_dry(f, slot, now));
 		/* A microsecond more or less is as good as the same. */
 		if (cover / NSEC_PER_USEC != a->estimate.cover / NSEC_PER_USEC)
 			a->covered = riso_window_covered(rd, dir);

@@ -27,12 +27,14 @@
 /* Adapters delay events by 32 us at most, and a processor is busy for as long at times. */
 #define COVER_MAX_NS	64000
 /*
- * The cover grows by the time that the device was dry, 4 us at most, and shrinks by a 128th of
- * that with each piece that came in time. So the device loses 31 ns for each piece. What keeps a
- * processor from its work now and then, for however long, is not covered.
+ * The cover grows by the time that the device was dry, 4 us at most, and shrinks with each piece
+ * that came in time: by a 1024th of what the piece takes, and 31 ns at most. So a device loses
+ * about a thousandth. What keeps a processor from its work now and then, for however long, is not
+ * covered.
  */
 #define COVER_STEP_NS	4000
-#define COVER_PART	128
+#define COVER_REST_NS	31
+#define COVER_PART	1024
 /* To let a path run empty takes two round trips: that is at most a hundredth of the time. */
 #define EMPTY_PART	200
 /* A ceiling is believed for a second: what held the device back may have ended. */
@@ -117,15 +119,18 @@ bool riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_n
 /**
  * riso_estimate_cover - a piece has completed: was the window too small?
  * @e: the estimate
+ * @own_ns: time that it takes on the wire
  * @dry_ns: time that the device had nothing to send, although the window kept something from it
  */
-void riso_estimate_cover(struct riso_estimate *e, __u64 dry_ns)
+void riso_estimate_cover(struct riso_estimate *e, __u64 own_ns, __u64 dry_ns)
 {
+	__u64 rest = riso_min(COVER_REST_NS, own_ns / COVER_PART);
+
 	if (dry_ns)
 		e->cover = riso_min(e->cover + riso_min(dry_ns, COVER_STEP_NS),
 				    COVER_MAX_NS);
 	else
-		e->cover -= riso_min(e->cover, COVER_STEP_NS / COVER_PART);
+		e->cover -= riso_min(e->cover, rest);
 }
 
 /**

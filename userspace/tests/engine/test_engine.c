@@ -520,27 +520,32 @@ static void covers_completions(void **state)
 	int i;
 
 	(void)state;
-	riso_estimate_cover(&e, 3000);
+	riso_estimate_cover(&e, 40000, 3000);
 	assert_int_equal(e.cover, 3000);
 	/* One completion in 256 is late by a millisecond: that is not covered. */
 	for (i = 0; i < 100000; i++)
-		riso_estimate_cover(&e, i % 256 ? 0 : 1000000);
+		riso_estimate_cover(&e, 40000, i % 256 ? 0 : 1000000);
 	assert_true(e.cover <= 4000);
 	/* They are late by up to 40 us: hardly any of them finds the device dry. */
 	for (i = 0; i < 100000; i++) {
 		uint64_t late = random_to(40000);
 
 		dry += late > e.cover;
-		riso_estimate_cover(&e, late > e.cover ? late - e.cover : 0);
+		riso_estimate_cover(&e, 40000, late > e.cover ? late - e.cover : 0);
 	}
 	assert_true(dry < 6000 && e.cover > 35000);
 	/* All of them are, by far more than there may be. */
 	for (i = 0; i < 1000; i++)
-		riso_estimate_cover(&e, 1000000);
+		riso_estimate_cover(&e, 40000, 1000000);
 	assert_int_equal(e.cover, 64000);
 	for (i = 0; i < 100000; i++)
-		riso_estimate_cover(&e, 0);
+		riso_estimate_cover(&e, 40000, 0);
 	assert_int_equal(e.cover, 0);
+	/* Short pieces come more often: they let it shrink more slowly. */
+	e.cover = 64000;
+	for (i = 0; i < 1000; i++)
+		riso_estimate_cover(&e, 10240, 0);
+	assert_int_equal(e.cover, 54000);
 }
 
 /* A device that is slower than its settings say is found out, and its path too. */
