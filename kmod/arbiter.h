@@ -204,7 +204,7 @@ struct riso_bound {
  * @bounds: number of what flows were bounded by last, never 0
  * @last: group served last
  * @last_ns: when that was
- * @window_held: the window, and not the clock, kept the next piece back
+ * @window_held: the window kept the next piece back; the clock as well, unless a timer paces
  * @contested_ns: until when more than one group is taken to be active
  * @hold: who waits
  */

@@ -213,7 +213,8 @@ static void throttle(struct riso_flow *f, enum riso_dir dir, const struct riso_p
 	struct riso_arb *a = &rd->arb[dir];
 	bool clock = l->clocked && a->pacer.next > now + l->tick_ns;
 
-	a->window_held = !clock;
+	/* A gap that the clock makes between two pieces is not the window's doing. */
+	a->window_held = say->verdict == RISO_PACER_WINDOW && !(clock && rd->paces_chunks);
 	a->estimate.slack |= clock;
 	if (say->verdict == RISO_PACER_WINDOW) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
