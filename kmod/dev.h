@@ -195,6 +195,7 @@ struct riso_change {
  * @asking: directions in which processes want grants, of all processes
  * @last_dir: the direction served last
  * @chunk_ns: time of a chunk at SafeUtil
+ * @window: bytes that may stand in a shaped device
  * @timer_ns: when @timer fires, U64_MAX when it is not armed
  * @want_ns: when @timer shall fire, collected during a run
  * @urgent: flows that post as debt
@@ -291,6 +292,7 @@ struct riso_dev {
 	enum riso_dir last_dir;
 	u32 chunk;
 	u64 chunk_ns;
+	u64 window;
 	u64 timer_ns;
 	u64 want_ns;
 	struct list_head urgent;

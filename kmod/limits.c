@@ -2,8 +2,8 @@
 /*
  * What changes when settings, or the number of latency flows, do.
  *
- * Owns what is derived from the settings: the time of a chunk, whether a timer can pace
- * single ones, how far a group may be ahead, since when the device is shaped. All of it is
+ * Owns what is derived from the settings: the window, the time of a chunk, whether a timer can
+ * pace single ones, how far a group may be ahead, since when the device is shaped. All of it is
  * under &riso_dev.lock.
  */
 
@@ -12,6 +12,14 @@
 #include "core/chunk.h"
 #include "limits.h"
 #include "trace.h"
+
+/* What may stand in a shaped device, if nobody has set it as riso_pacer_window() says */
+static u64 find_window(const struct riso_dev *rd)
+{
+	if (rd->cfg.inflight_bytes == RISO_AUTO)
+		return riso_pacer_window(riso_chunk_wire(rd), riso_rate(rd));
+	return rd->cfg.inflight_bytes ?: U32_MAX;
+}
 
 /**
  * riso_limits_update - settings, or the number of latency flows, have changed
@@ -33,6 +41,7 @@ bool riso_limits_update(struct riso_dev *rd)
 	if (rd->chunk == RISO_AUTO)
 		rd->chunk = riso_chunk_auto(riso_rate(rd));
 	rd->chunk_ns = riso_time_of(rd->chunk, rd->cfg.safe_util);
+	rd->window = find_window(rd);
 	rd->lately_ns = riso_time_of(riso_open_window(rd) / 2, rd->cfg.max_rate);
 	rd->paces_chunks = rd->chunk_ns >= RISO_TICK_NS;
 	rd->was_shaped = riso_is_shaped(rd);

@@ -103,20 +103,6 @@ static inline u64 riso_chunk_wire(const struct riso_dev *rd)
 }
 
 /**
- * riso_window - what may stand in a shaped device
- * @rd: the device
- *
- * Context: under &riso_dev.lock.
- * Return: bytes; as riso_pacer_window() unless it was set.
- */
-static inline u64 riso_window(const struct riso_dev *rd)
-{
-	if (rd->cfg.inflight_bytes == RISO_AUTO)
-		return riso_pacer_window(riso_chunk_wire(rd), riso_rate(rd));
-	return rd->cfg.inflight_bytes ?: U32_MAX;
-}
-
-/**
  * riso_speed - rate at which a queue in the device gets shorter
  * @rd: the device
  * @dir: direction
@@ -141,11 +127,9 @@ static inline u64 riso_speed(const struct riso_dev *rd, enum riso_dir dir)
  */
 static inline u64 riso_window_covered(const struct riso_dev *rd, enum riso_dir dir)
 {
-	u64 window = riso_window(rd);
-
 	if (rd->cfg.inflight_bytes != RISO_AUTO)
-		return window;
-	return window + riso_bytes_in(rd->arb[dir].estimate.cover, riso_speed(rd, dir));
+		return rd->window;
+	return rd->window + riso_bytes_in(rd->arb[dir].estimate.cover, riso_speed(rd, dir));
 }
 
 /**

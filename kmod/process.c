@@ -329,7 +329,7 @@ static struct riso_pacing make_pacing(const struct riso_dev *rd, u64 now)
 	p.over_target = riso_over_target(rd);
 	/* Twice, as the module reads late what a process says of completions. */
 	if (riso_is_shaped(rd))
-		p.window = 2 * riso_window(rd) + riso_bytes_in(RISO_PATH_NS,
+		p.window = 2 * rd->window + riso_bytes_in(RISO_PATH_NS,
 						     rd->cfg.max_rate);
 	if (rd->state == RISO_DEV_ENABLE && (riso_is_shaped(rd) || contested))
 		p.mode = RISO_USER_PACED;

@@ -30,7 +30,7 @@ enum {
 /* What paths of a delay hold */
 static u64 path_bytes(const struct riso_dev *rd, enum riso_dir dir, u64 delay_ns)
 {
-	return riso_estimate_path(&rd->arb[dir].estimate, delay_ns, riso_window(rd),
+	return riso_estimate_path(&rd->arb[dir].estimate, delay_ns, rd->window,
 				  riso_rate(rd));
 }
 
