@@ -10,22 +10,15 @@
 
 #include "cq.h"
 #include "instant.h"
+#include "request.h"
 
-static void add_cqe(struct nr_cq *cq, struct nr_qp *qp, const struct nr_wqe *wqe)
+static void add_cqe(struct nr_cq *cq, const struct nr_wqe *wqe)
 {
 	struct nr_cqe *cqe = nr_next_cqe(cq);
 
 	if (unlikely(!cqe))
 		return;
-	cqe->wc.wr_id = wqe->wr_id;
-	cqe->wc.status = IB_WC_SUCCESS;
-	cqe->wc.opcode = IB_WC_RDMA_WRITE;
-	cqe->wc.vendor_err = 0;
-	cqe->wc.byte_len = wqe->length;
-	cqe->wc.qp = &qp->ibqp;
-	cqe->wc.wc_flags = 0;
-	cqe->tail = &qp->sq.tail;
-	cqe->value = wqe->idx + 1;
+	nr_fill_send_cqe(cqe, wqe, IB_WC_SUCCESS);
 	/* Pairs with the acquire in nr_poll_cq(). */
 	smp_store_release(&cq->head, cq->head + 1);
 }
@@ -42,7 +35,7 @@ void nr_end_at_once(struct nr_qp *qp, u32 head)
 
 		wqe->state = NR_DONE;
 		if (wqe->flags & NR_SIGNALED)
-			add_cqe(cq, qp, wqe);
+			add_cqe(cq, wqe);
 	}
 	qp->sq.done = head;
 	spin_unlock(&cq->lock);

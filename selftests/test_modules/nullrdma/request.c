@@ -59,14 +59,10 @@ static void count_success(const struct nr_wqe *wqe, u64 t)
 }
 
 /* As adapters do, it leaves alone what a completion of a send queue does not have. */
-static void add_send_cqe(const struct nr_wqe *wqe, enum ib_wc_status status, u64 t)
+void nr_fill_send_cqe(struct nr_cqe *cqe, const struct nr_wqe *wqe, enum ib_wc_status status)
 {
 	struct nr_qp *qp = wqe->qp;
-	struct nr_cq *cq = to_nr_cq(qp->ibqp.send_cq);
-	struct nr_cqe *cqe = nr_next_cqe(cq);
 
-	if (unlikely(!cqe))
-		return;
 	cqe->wc.wr_id = wqe->wr_id;
 	cqe->wc.status = status;
 	cqe->wc.opcode = kinds[wqe->opcode].opcode;
@@ -76,6 +72,16 @@ static void add_send_cqe(const struct nr_wqe *wqe, enum ib_wc_status status, u64
 	cqe->wc.wc_flags = 0;
 	cqe->tail = &qp->sq.tail;
 	cqe->value = wqe->idx + 1;
+}
+
+static void add_send_cqe(const struct nr_wqe *wqe, enum ib_wc_status status, u64 t)
+{
+	struct nr_cq *cq = to_nr_cq(wqe->qp->ibqp.send_cq);
+	struct nr_cqe *cqe = nr_next_cqe(cq);
+
+	if (unlikely(!cqe))
+		return;
+	nr_fill_send_cqe(cqe, wqe, status);
 	nr_add_cqe(cq, cqe, false, t);
 }
 

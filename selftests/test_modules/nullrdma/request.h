@@ -11,6 +11,7 @@
 
 void nr_end_here(struct nr_wqe *wqe, u64 t);
 void nr_end_request(struct nr_wqe *wqe, enum ib_wc_status status, u64 t);
+void nr_fill_send_cqe(struct nr_cqe *cqe, const struct nr_wqe *wqe, enum ib_wc_status status);
 void nr_complete(struct nr_qp *qp, u64 t);
 void nr_flush_send(struct nr_qp *qp, u64 t);
 void nr_flush_recv(struct nr_qp *qp, u64 t);

@@ -140,23 +140,15 @@ static int make_messages(struct busy *b)
 	b->wr = kvcalloc(arg->count, sizeof(*b->wr), GFP_KERNEL);
 	if (!b->wr)
 		return -ENOMEM;
-	b->sge = (struct ib_sge) {
-		.addr = b->load->a.dma,
-		.length = arg->size,
-		.lkey = b->qp->qp->pd->local_dma_lkey,
-	};
+	b->sge.length = arg->size;
 	for (i = 0; i < arg->count; i++) {
 		struct ib_rdma_wr *wr = &b->wr[i];
 		bool last = i + 1 == arg->count || (i + 1) % arg->chain == 0;
 
+		load_init_wr(b->load, b->qp, &b->sge, wr);
 		wr->wr.wr_cqe = &b->cqe;
-		wr->wr.opcode = IB_WR_RDMA_WRITE;
 		wr->wr.send_flags = last ? IB_SEND_SIGNALED : 0;
-		wr->wr.sg_list = &b->sge;
-		wr->wr.num_sge = 1;
 		wr->wr.next = last ? NULL : &wr[1].wr;
-		wr->remote_addr = b->load->b.dma;
-		wr->rkey = b->qp->peer->pd->unsafe_global_rkey;
 	}
 	return 0;
 }

@@ -47,26 +47,16 @@ static int poll_own(struct ib_cq *cq, u32 want, u32 *costs)
 /* Post one chain, and poll for it; what it costs is told by the adapter's clock. */
 static int measure_cost(struct load *l, struct load_qp *q, struct ib_cq *cq, u32 at)
 {
-	struct ib_rdma_wr wr[16] = {};
+	struct ib_sge sge = { .length = l->arg.small };
+	struct ib_rdma_wr wr[16];
 	u32 n = l->arg.chain, i;
-	struct ib_sge sge = {
-		.addr = l->a.dma,
-		.length = l->arg.small,
-		.lkey = q->qp->pd->local_dma_lkey,
-	};
 	unsigned long flags;
 	u64 began;
 	int err;
 
 	for (i = 0; i < n; i++) {
-		wr[i].wr.wr_cqe = &q->cqe;
-		wr[i].wr.opcode = IB_WR_RDMA_WRITE;
-		wr[i].wr.send_flags = IB_SEND_SIGNALED;
-		wr[i].wr.sg_list = &sge;
-		wr[i].wr.num_sge = 1;
+		load_init_wr(l, q, &sge, &wr[i]);
 		wr[i].wr.next = i + 1 < n ? &wr[i + 1].wr : NULL;
-		wr[i].remote_addr = l->b.dma;
-		wr[i].rkey = q->peer->pd->unsafe_global_rkey;
 	}
 	local_irq_save(flags);
 	began = ktime_get_ns();

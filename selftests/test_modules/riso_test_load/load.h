@@ -186,6 +186,8 @@ int load_setup_idle(struct load *l);
 
 /* traffic.c */
 void load_init_traffic(struct load *l);
+void load_init_wr(const struct load *l, struct load_qp *q, struct ib_sge *sge,
+		  struct ib_rdma_wr *wr);
 int load_post(struct load *l, struct load_qp *q, bool read, u32 len);
 void load_large_done(struct ib_cq *cq, struct ib_wc *wc);
 int load_run_traffic(struct load *l);

@@ -23,25 +23,33 @@ static ktime_t us_of(u32 us)
 	return ns_to_ktime((u64)us * NSEC_PER_USEC);
 }
 
-int load_post(struct load *l, struct load_qp *q, bool read, u32 len)
+/* A signaled WRITE of as many bytes as @sge says */
+void load_init_wr(const struct load *l, struct load_qp *q, struct ib_sge *sge,
+		  struct ib_rdma_wr *wr)
 {
-	struct ib_sge sge = {
-		.addr = l->a.dma,
-		.length = len,
-		.lkey = q->qp->pd->local_dma_lkey,
-	};
-	struct ib_rdma_wr wr = {
+	sge->addr = l->a.dma;
+	sge->lkey = q->qp->pd->local_dma_lkey;
+	*wr = (struct ib_rdma_wr) {
 		.wr = {
 			.wr_cqe = &q->cqe,
-			.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE,
+			.opcode = IB_WR_RDMA_WRITE,
 			.send_flags = IB_SEND_SIGNALED,
-			.sg_list = &sge,
+			.sg_list = sge,
 			.num_sge = 1,
 		},
 		.remote_addr = l->b.dma,
 		.rkey = q->peer->pd->unsafe_global_rkey,
 	};
+}
 
+int load_post(struct load *l, struct load_qp *q, bool read, u32 len)
+{
+	struct ib_sge sge = { .length = len };
+	struct ib_rdma_wr wr;
+
+	load_init_wr(l, q, &sge, &wr);
+	if (read)
+		wr.wr.opcode = IB_WR_RDMA_READ;
 	return ib_post_send(q->qp, &wr.wr, NULL);
 }
 
