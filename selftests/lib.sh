@@ -334,6 +334,21 @@ connect_nvme()
 	echo "/dev/${ctrl}n1"
 }
 
+# sectors_read DISK: read from it so far
+sectors_read()
+{
+	local sectors
+
+	read -r _ _ sectors _ <"/sys/block/${1#/dev/}/stat"
+	echo "$sectors"
+}
+
+# is_reading DISK SECTORS: more than these were read
+is_reading()
+{
+	[ "$(sectors_read "$1")" -gt "$2" ]
+}
+
 disconnect_nvme()
 {
 	nvme disconnect -n "$1" >/dev/null

@@ -139,7 +139,7 @@ tells_believed_rate()
 {
 	believes ">" &&
 	rdma-isolate -j doctor | jq -e 'any(.check == "believed-rate")' >/dev/null &&
-	grep -q '"believed_rate"' "$events" &&
+	jq -es 'any(.. | objects; .believed_rate? > .max_rate)' "$events" >/dev/null &&
 	rdma-isolate dev set dev null0 max-rate ${RATE}mbit && believes ==
 }
 

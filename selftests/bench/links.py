@@ -181,7 +181,7 @@ def rows(runs):
         out.append((f"kept: processor oversubscribed twice, {show_rate(mbps)}",
                     kept(runs, name), (0.9,), (0.95,)))
     for name, (kind, safe) in runs.names(r"irqs off, (timer|call|lock), (\w+)"):
-        title = {"timer": "timer", "call": "call", "lock": "lock held"}[kind]
+        title = "lock held" if kind == "lock" else kind
         out.append((f"interrupts off, longest, us: {title}, SafeUtil {safe}",
                     longest(runs, name), 50, 20))
     for name, (mbps, beside) in runs.names(r"nvme (\d+) (\w+)"):

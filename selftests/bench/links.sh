@@ -388,14 +388,6 @@ part_posts()
 	rmmod nullrdma && load_null copy=0 || die "no adapter"
 }
 
-is_reading()
-{
-	local sectors
-
-	read -r _ _ sectors _ <"/sys/block/${1#/dev/}/stat"
-	[ "$sectors" -gt "$2" ]
-}
-
 # read_storage NAME HOW [KEY=VALUE]...: 1 MB reads of a connection made anew, with small messages
 # or none beside them; the load tells how long the CPU is idle meanwhile
 read_storage()
@@ -407,14 +399,14 @@ read_storage()
 	fio --name=bulk --filename="$disk" --rw=read --bs=1M --iodepth=8 --ioengine=libaio \
 		--direct=1 --time_based --runtime=1d --thread >"$RISO_OUT/fio" 2>&1 &
 	reader=$!
-	read -r _ _ from _ <"/sys/block/${disk#/dev/}/stat"
+	from=$(sectors_read "$disk")
 	busywait 600 is_reading "$disk" $((from + 65536)) || die "no reads"
 	began=${EPOCHREALTIME/./}
-	read -r _ _ from _ <"/sys/block/${disk#/dev/}/stat"
+	from=$(sectors_read "$disk")
 	echo "load qps=1 depth=0 depth2=0 wait_ms=100 window_ms=1000 $*" >"$LOAD/run" ||
 		die "no load beside storage"
 	now=${EPOCHREALTIME/./}
-	read -r _ _ to _ <"/sys/block/${disk#/dev/}/stat"
+	to=$(sectors_read "$disk")
 	echo "{\"name\": \"$name\", \"how\": \"$how\", \"result\": {" \
 		"\"bytes\": $(((to - from) * 512)), \"us\": $((now - began))," \
 		"\"load\": $(cat "$LOAD/result")}, \"statistics\": null}" \

@@ -21,10 +21,8 @@ SAFE_UTIL=385mbit
 CHUNK=8k
 # A wire so slow that the processor hardly matters: it shows the pacer alone.
 SLOW_LINK=100mbit
-SLOW_SAFE_UTIL=100mbit
 SLOW_CHUNK=4k
 SLOW_PAUSE=997
-PROBE_PAUSE=
 PROBES=10000
 PROBES_BESIDE=1000
 SECONDS_BULK=3
@@ -84,16 +82,6 @@ probe()
 connect()
 {
 	disk=$(connect_nvme "$1" 10.0.0.2 "$2") || die "no controller of $1"
-}
-
-sectors_read()
-{
-	awk '{ print $3 }' "/sys/block/${1#/dev/}/stat"
-}
-
-is_reading()
-{
-	[ "$(sectors_read "$1")" -gt "$2" ]
 }
 
 # start_bulk DISK [BLOCK-SIZE]: reads until stop_bulk
@@ -206,10 +194,10 @@ bulk_alone()
 
 # --- without the module -----------------------------------------------------
 
+# phase_alone [OPTION]...
 phase_alone()
 {
-	# shellcheck disable=SC2086 # two words, or none
-	emit "\"probe\": $(probe "$PROBES" $PROBE_PAUSE)"
+	emit "\"probe\": $(probe "$PROBES" "$@")"
 }
 
 phase_beside()
@@ -229,7 +217,7 @@ on_slow_wire()
 # So it pauses, for a time that has nothing to do with that of a packet.
 phase_slow_alone()
 {
-	PROBE_PAUSE="--interval $SLOW_PAUSE" on_slow_wire phase_alone
+	on_slow_wire phase_alone --interval "$SLOW_PAUSE"
 }
 
 phase_slow_beside()
@@ -353,7 +341,7 @@ phase_twice_rate()
 
 phase_slow_isolated()
 {
-	CHUNK=$SLOW_CHUNK shape "$SLOW_LINK" "$SLOW_SAFE_UTIL"
+	CHUNK=$SLOW_CHUNK shape "$SLOW_LINK" "$SLOW_LINK"
 	on_slow_wire probe_beside "$PROBES" --interval "$SLOW_PAUSE"
 	statistics
 	unshape
