@@ -3,19 +3,22 @@
  * The next batch of a flow: what the provider is given in one call, and what came of it.
  *
  * Owns &riso_flow.batch, the cutting of RDMA_WRITE and RDMA_READ into chunks, and the tags
- * that the chunks are given. Cutting moves no record: the marks of the batch say where the
- * ring and the tags stood before each work request, so that what the provider does not take
- * is found again in its place.
+ * that the chunks are given. A batch is made of runs: a message that goes whole, or chunks of
+ * one message that have a tag together. Cutting moves no record: each run says where it began,
+ * so that what the provider does not take is found again in its place.
  *
  * Everything here runs under &riso_dev.lock, in any context, and neither allocates nor
- * sleeps. The lock is not held while the provider has the batch; &riso_flow.posting is set
- * for as long.
+ * sleeps, except riso_batch_alloc() and riso_batch_free(), which run in process context while
+ * the flow has no queue. The lock is not held while the provider has the batch;
+ * &riso_flow.posting is set for as long.
  *
  * Only plain RDMA_WRITE and RDMA_READ are cut, core/wr.h says why; inline data go whole
  * (paper, 4.3).
  */
 
 #include <linux/build_bug.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
 
 #include "batch.h"
 #include "flow.h"
@@ -39,6 +42,42 @@ static_assert(offsetof(struct riso_sge, length) ==
 	      offsetof(struct ib_sge, length));
 static_assert(offsetof(struct riso_sge, lkey) == offsetof(struct ib_sge, lkey));
 
+/**
+ * riso_batch_size - memory that a batch takes
+ * @f: the flow
+ *
+ * Return: bytes.
+ */
+u64 riso_batch_size(const struct riso_flow *f)
+{
+	return struct_size(f->batch, sge, RISO_BATCH * f->max_sge);
+}
+
+/**
+ * riso_batch_alloc - get the memory of a batch
+ * @f: a flow without a queue
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int riso_batch_alloc(struct riso_flow *f)
+{
+	f->batch = kvzalloc(riso_batch_size(f), GFP_KERNEL);
+	return f->batch ? 0 : -ENOMEM;
+}
+
+/**
+ * riso_batch_free - give the memory of a batch back
+ * @f: a flow without a queue
+ *
+ * Context: may sleep.
+ */
+void riso_batch_free(struct riso_flow *f)
+{
+	kvfree(f->batch);
+	f->batch = NULL;
+}
+
 /* What is left of a record that is cut up to @done */
 static struct riso_next next_of(const struct riso_rec *rec, u64 done)
 {
@@ -50,26 +89,29 @@ static struct riso_next next_of(const struct riso_rec *rec, u64 done)
 }
 
 /*
- * May this record, cut up to @done, take a slot and a send queue entry now?
+ * How many pieces of this record, cut up to @done, may take a slot and a send queue entry now?
  *
  * When its QP ends, a work request goes as the ULP posted it, without a slot if there is
  * none; only the rest of one that was cut must have one. What went without a slot occupies an
  * entry of the send queue until a later slot retires. With no slot out that count may be too
  * high, so the provider is asked. In a QP in error nothing is fetched.
  */
-static bool fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done)
+static u32 count_fits(const struct riso_flow *f, const struct riso_rec *rec, u64 done)
 {
 	const struct riso_slots *s = f->slots;
-	bool room = riso_tag_has_slot(s);
+	u32 entries = f->sq_depth - min(f->sq_depth, s->sq_used);
+	u32 room = riso_tag_room(s);
+	u32 fetches;
 
-	if (s->sq_used >= f->sq_depth && s->head != s->tail)
-		return false;
-	if (f->phase == RISO_PHASE_FLUSHING)
-		return room;
-	if (f->phase == RISO_PHASE_ENDING)
-		return room || !done;
-	return room && (!riso_wr_is_fetch(rec->wr.opcode) ||
-			s->rd_out < riso_wr_fetches_max(f->max_rd_atomic));
+	if (!entries && s->head == s->tail)
+		entries = 1;
+	if (f->phase == RISO_PHASE_ENDING && !room && !done)
+		room = 1;
+	if (f->phase == RISO_PHASE_PACED && riso_wr_is_fetch(rec->wr.opcode)) {
+		fetches = riso_wr_fetches_max(f->max_rd_atomic);
+		room = min(room, fetches - min(fetches, s->rd_out));
+	}
+	return min(room, entries);
 }
 
 /**
@@ -99,89 +141,179 @@ bool riso_batch_next(struct riso_flow *f, u64 now, struct riso_next *next)
 		return false;
 	rec = riso_ring_at(q, q->head);
 	*next = next_of(rec, q->cur.done);
-	return fits(f, rec, q->cur.done);
+	return count_fits(f, rec, q->cur.done);
 }
 
-static void save_mark(struct riso_flow *f, struct riso_mark *m, u64 head,
-		      u64 seq, const struct riso_cursor *cur)
-{
-	const struct riso_slots *s = f->slots;
-
-	m->head = head;
-	m->seq = seq;
-	m->cur = *cur;
-	m->slot_head = s->head;
-	m->untagged = s->untagged;
-	m->untagged_wire[RISO_TX] = s->untagged_wire[RISO_TX];
-	m->untagged_wire[RISO_RX] = s->untagged_wire[RISO_RX];
-	m->sq_used = s->sq_used;
-	m->rd_out = s->rd_out;
-}
-
-/* The work request that was cut last, and what its tag has to know. */
-struct piece {
-	struct ib_send_wr *wr;
-	const struct riso_rec *rec;
-	u64 seq;
-	u32 len;
-	bool last;
-	bool held;
-	bool tagged;
+/* A batch that is being made */
+struct cut {
+	struct riso_flow *f;
+	const struct riso_quantum *qt;
+	u64 now;
+	struct riso_place at;
+	struct ib_send_wr *last;
+	u32 wire;
+	u64 bytes;
 };
 
-static void tag_piece(struct riso_flow *f, struct piece *p, u64 now)
+static void add_wr(struct cut *c, struct ib_send_wr *wr)
 {
-	struct riso_slot *slot = riso_tag_take(f->slots);
-
-	slot->wr_id = p->rec->wr_id;
-	slot->seq = p->seq;
-	slot->posted_ns = now;
-	slot->queued_ns = p->rec->queued_ns;
-	slot->bytes = p->len;
-	slot->total = p->rec->len;
-	slot->flags = RISO_SLOT_POSTED;
-	if (p->last)
-		slot->flags |= RISO_SLOT_LAST;
-	if (p->len != p->rec->len)
-		slot->flags |= RISO_SLOT_CHUNK;
-	if (p->rec->send_flags & IB_SEND_SIGNALED)
-		slot->flags |= RISO_SLOT_ULP_SIGNALED;
-	if (p->wr->send_flags & IB_SEND_SIGNALED)
-		slot->flags |= RISO_SLOT_SIGNALED;
-	if (riso_wr_is_fetch(p->rec->wr.opcode))
-		slot->flags |= RISO_SLOT_FETCH;
-	if (p->held)
-		slot->flags |= RISO_SLOT_HELD;
-	p->wr->wr_cqe = &slot->cqe;
-	p->tagged = true;
+	if (c->last)
+		c->last->next = wr;
+	else
+		c->f->batch->first = wr;
+	c->last = wr;
+	c->f->batch->num++;
 }
 
-static struct ib_send_wr *make_whole(struct riso_rec *rec)
+static void tag_run(struct cut *c, struct riso_run *run, const struct riso_rec *rec,
+		    bool signaled)
 {
+	struct riso_slot *slot = riso_tag_take(c->f->slots, run->num);
+	u8 flags = RISO_SLOT_POSTED;
+
+	slot->wr_id = rec->wr_id;
+	slot->seq = run->at.seq;
+	slot->posted_ns = c->now;
+	slot->queued_ns = rec->queued_ns;
+	slot->total = rec->len;
+	if (run->ends)
+		flags |= RISO_SLOT_LAST;
+	if (run->num > 1 || run->bytes != rec->len)
+		flags |= RISO_SLOT_CHUNK;
+	if (rec->send_flags & IB_SEND_SIGNALED)
+		flags |= RISO_SLOT_ULP_SIGNALED;
+	if (signaled)
+		flags |= RISO_SLOT_SIGNALED;
+	if (riso_wr_is_fetch(rec->wr.opcode))
+		flags |= RISO_SLOT_FETCH;
+	if (c->qt->held)
+		flags |= RISO_SLOT_HELD;
+	slot->flags = flags;
+	c->last->wr_cqe = &slot->cqe;
+	run->slot = slot;
+}
+
+/* What was added is out, as far as the slots go. */
+static void count_run(struct cut *c, const struct riso_run *run, const struct riso_rec *rec)
+{
+	struct riso_slots *s = c->f->slots;
+
+	s->untagged += run->num;
+	s->untagged_wire[c->f->batch->dir] += run->wire;
+	s->sq_used += run->num;
+	if (riso_wr_is_fetch(rec->wr.opcode))
+		s->rd_out += run->num;
+	c->wire += run->wire;
+}
+
+/* A message that goes whole has a tag if its completion, or the end of its fetch, matters. */
+static void add_whole(struct cut *c, struct riso_run *run, struct riso_rec *rec)
+{
+	bool signaled = rec->send_flags & IB_SEND_SIGNALED;
+
 	rec->wr.wr_id = rec->wr_id;
 	rec->wr.send_flags = rec->send_flags;
-	return &rec->wr;
+	add_wr(c, &rec->wr);
+	run->num = 1;
+	run->bytes = rec->len;
+	run->ends = true;
+	count_run(c, run, rec);
+	if ((signaled || riso_wr_is_fetch(rec->wr.opcode)) && riso_tag_room(c->f->slots))
+		tag_run(c, run, rec, signaled);
 }
 
-static struct ib_send_wr *make_chunk(struct riso_flow *f, u32 n,
-				     const struct riso_rec *rec,
-				     struct riso_cursor *cur, u32 len)
+static void make_chunk(struct cut *c, const struct riso_rec *rec, u32 len)
 {
-	struct ib_rdma_wr *wr = &f->batch.wr[n];
-	bool first = !cur->done;
+	struct riso_batch *b = c->f->batch;
+	struct ib_rdma_wr *wr = &b->wr[b->num];
+	int flags = rec->send_flags & ~IB_SEND_SIGNALED;
 
+	if (c->at.cur.done)
+		flags &= ~IB_SEND_FENCE;
 	*wr = rec->rdma;
-	wr->wr.sg_list = f->q.scratch + n * f->max_sge;
-	wr->remote_addr += cur->done;
-	wr->wr.num_sge = riso_chunk_cut((const struct riso_sge *)rec->sge,
-					rec->wr.num_sge, cur, len,
-					(struct riso_sge *)wr->wr.sg_list);
-	wr->wr.send_flags = rec->send_flags & ~IB_SEND_SIGNALED;
-	if (!first)
-		wr->wr.send_flags &= ~IB_SEND_FENCE;
-	if (cur->done == rec->len)
-		wr->wr.send_flags |= rec->send_flags & IB_SEND_SIGNALED;
-	return &wr->wr;
+	wr->wr.sg_list = b->sge + b->num * c->f->max_sge;
+	wr->wr.wr_cqe = &riso_tag_next(c->f->slots)->inner;
+	wr->wr.send_flags = flags;
+	wr->remote_addr += c->at.cur.done;
+	wr->wr.num_sge = riso_chunk_cut((const struct riso_sge *)rec->sge, rec->wr.num_sge,
+					&c->at.cur, len, (struct riso_sge *)wr->wr.sg_list);
+	add_wr(c, &wr->wr);
+}
+
+/*
+ * Chunks of a message, @max at most. If the message goes on behind them, the last one is
+ * signaled: then what completes makes room.
+ */
+static void add_chunks(struct cut *c, struct riso_run *run, const struct riso_rec *rec, u32 max)
+{
+	u32 cost = riso_piece_wire(run->len, c->f->mtu);
+	u32 left = rec->len - c->at.cur.done;
+	u32 len = run->len;
+	bool signaled;
+
+	if (!c->at.cur.done)
+		trace_wr_split(c->f, c->at.seq, rec->wr_id, rec->len, c->qt->chunk);
+	do {
+		make_chunk(c, rec, len);
+		run->num++;
+		run->wire += cost;
+		left -= len;
+		if (left < len) {
+			len = left;
+			cost = riso_piece_wire(len, c->f->mtu);
+		}
+	} while (left && run->num < max && (u64)c->wire + run->wire + cost <= c->bytes);
+	run->bytes = c->at.cur.done - run->at.cur.done;
+	run->ends = !left;
+	signaled = left || (rec->send_flags & IB_SEND_SIGNALED);
+	if (signaled)
+		c->last->send_flags |= IB_SEND_SIGNALED;
+	count_run(c, run, rec);
+	tag_run(c, run, rec, signaled);
+}
+
+/* Add what comes next to the batch, if it fits. */
+static bool add_run(struct cut *c)
+{
+	struct riso_rec *rec = riso_ring_at(&c->f->q, c->at.pos);
+	struct riso_next next = next_of(rec, c->at.cur.done);
+	u32 len = riso_piece_len(&next, c->qt->chunk);
+	u32 cost = riso_piece_wire(len, c->f->mtu);
+	u32 fits = count_fits(c->f, rec, c->at.cur.done);
+	struct riso_batch *b = c->f->batch;
+	struct riso_run *run = &b->run[b->runs];
+
+	if (rec->dead || next.dir != b->dir || !fits ||
+	    (b->num && (u64)c->wire + cost > c->bytes))
+		return false;
+	*run = (struct riso_run){ .at = c->at, .len = len };
+	b->runs++;
+	if (len == rec->len) {
+		run->wire = cost;
+		add_whole(c, run, rec);
+	} else {
+		add_chunks(c, run, rec, min3(fits, c->qt->share, RISO_BATCH - b->num));
+	}
+	if (run->ends) {
+		c->at.pos++;
+		c->at.seq++;
+		memset(&c->at.cur, 0, sizeof(c->at.cur));
+	}
+	return true;
+}
+
+/* The last work request of a batch tells that all of it has ended. */
+static void signal_last(struct cut *c)
+{
+	struct riso_batch *b = c->f->batch;
+	struct riso_run *run = &b->run[b->runs - 1];
+
+	if (!run->slot && riso_tag_room(c->f->slots))
+		tag_run(c, run, riso_ring_at(&c->f->q, run->at.pos), true);
+	if (!run->slot)
+		return;
+	run->slot->flags |= RISO_SLOT_SIGNALED;
+	c->last->send_flags |= IB_SEND_SIGNALED;
 }
 
 /**
@@ -205,113 +337,150 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 				  const struct riso_quantum *qt, u64 now,
 				  u32 *wire)
 {
-	struct riso_batch *b = &f->batch;
+	struct riso_batch *b = f->batch;
 	struct riso_ring *q = &f->q;
 	struct riso_slots *s = f->slots;
-	struct riso_cursor cur = q->cur;
-	enum riso_dir dir = riso_rec_dir(riso_ring_at(q, q->head));
-	struct ib_send_wr *first = NULL;
-	struct piece p = {};
-	u64 end = min(q->tail, qt->end);
-	u64 head = q->head;
-	u64 seq = q->seq;
+	u64 end = min3(q->tail, qt->end, q->head + RISO_BATCH_RECORDS);
+	struct cut c = {
+		.f = f,
+		.qt = qt,
+		.now = now,
+		.at = { .pos = q->head, .seq = q->seq, .cur = q->cur },
+		.bytes = min_t(u64, qt->bytes, U32_MAX),
+	};
 
 	lockdep_assert_held(&f->rd->lock);
-	*wire = 0;
-	for (b->num = 0; b->num < RISO_BATCH && head < end; b->num++) {
-		struct riso_rec *rec = riso_ring_at(q, head);
-		struct riso_next next = next_of(rec, cur.done);
-		u32 len = riso_piece_len(&next, qt->chunk);
-		u32 cost = riso_piece_wire(len, f->mtu);
-		struct ib_send_wr *wr;
-		bool whole;
-
-		if (rec->dead || next.dir != dir || !fits(f, rec, cur.done) ||
-		    (b->num && (u64)*wire + cost > min_t(u64, qt->bytes, U32_MAX)))
+	b->num = 0;
+	b->runs = 0;
+	b->dir = riso_rec_dir(riso_ring_at(q, q->head));
+	b->untagged = s->untagged;
+	memcpy(b->untagged_wire, s->untagged_wire, sizeof(b->untagged_wire));
+	while (b->num < RISO_BATCH && c.at.pos < end)
+		if (!add_run(&c))
 			break;
-		save_mark(f, &b->mark[b->num], head, seq, &cur);
-		whole = len == rec->len;
-		if (whole) {
-			wr = make_whole(rec);
-			cur.done = len;
-		} else {
-			if (!cur.done)
-				trace_wr_split(f, seq, rec->wr_id, rec->len,
-					       qt->chunk);
-			wr = make_chunk(f, b->num, rec, &cur, len);
-		}
-		wr->next = NULL;
-		if (first)
-			p.wr->next = wr;
-		else
-			first = wr;
-		b->mark[b->num].wr = wr;
-		p = (struct piece) {
-			.wr = wr,
-			.rec = rec,
-			.seq = seq,
-			.len = len,
-			.last = cur.done == rec->len,
-			.held = qt->held,
-		};
-		*wire += cost;
-		s->untagged++;
-		s->untagged_wire[dir] += cost;
-		s->sq_used++;
-		if (riso_wr_is_fetch(rec->wr.opcode))
-			s->rd_out++;
-		if (riso_tag_has_slot(s) &&
-		    (!whole || riso_wr_is_fetch(rec->wr.opcode) ||
-		     (wr->send_flags & IB_SEND_SIGNALED)))
-			tag_piece(f, &p, now);
-		if (p.last) {
-			head++;
-			seq++;
-			memset(&cur, 0, sizeof(cur));
-		}
-	}
-	if (!first)
+	*wire = c.wire;
+	if (!b->num)
 		return NULL;
-	if (!p.tagged && riso_tag_has_slot(s))
-		tag_piece(f, &p, now);
-	if (p.tagged) {
-		p.wr->send_flags |= IB_SEND_SIGNALED;
-		container_of(p.wr->wr_cqe, struct riso_slot, cqe)->flags |=
-			RISO_SLOT_SIGNALED;
-	}
-	save_mark(f, &b->mark[b->num], head, seq, &cur);
-	q->batch_end = head;
-	return first;
+	signal_last(&c);
+	c.last->next = NULL;
+	b->after = c.at;
+	q->batch_end = c.at.pos;
+	return b->first;
 }
 
-static void account(struct riso_flow *f, const struct riso_mark *m, u64 now)
+/* The chunks of a run, for those who watch each of them */
+static void trace_chunks(const struct riso_flow *f, const struct riso_run *run,
+			 const struct riso_rec *rec, u64 now)
 {
-	const struct riso_rec *rec = riso_ring_at(&f->q, m->head);
-	u64 *stats = f->rd->stats;
-	enum riso_dir dir = riso_rec_dir(rec);
-	u64 end = (m + 1)->head == m->head ? (m + 1)->cur.done : rec->len;
-	u32 len = end - m->cur.done;
+	u32 at = 0;
 
-	f->bytes[dir] += len;
-	f->group->bytes[dir] += len;
-	if (len == rec->len) {
+	for (; at < run->bytes; at += run->len)
+		trace_chunk_post(f, run->at.seq, min(run->len, run->bytes - at), f->batch->dir,
+				 now - rec->queued_ns, run->at.cur.done + at, rec->len);
+}
+
+static void account(struct riso_flow *f, const struct riso_run *run, u64 now)
+{
+	const struct riso_rec *rec = riso_ring_at(&f->q, run->at.pos);
+	u64 *stats = f->rd->stats;
+
+	f->bytes[f->batch->dir] += run->bytes;
+	f->group->bytes[f->batch->dir] += run->bytes;
+	if (run->len == rec->len) {
 		stats[RISO_STAT_WHOLE_POSTED]++;
-		stats[RISO_STAT_WHOLE_BYTES] += len;
+		stats[RISO_STAT_WHOLE_BYTES] += run->bytes;
 	} else {
-		f->chunks++;
-		stats[RISO_STAT_CHUNK_POSTED]++;
-		stats[RISO_STAT_CHUNK_BYTES] += len;
-		if (!m->cur.done) {
+		f->chunks += run->num;
+		stats[RISO_STAT_CHUNK_POSTED] += run->num;
+		stats[RISO_STAT_CHUNK_BYTES] += run->bytes;
+		if (!run->at.cur.done) {
 			f->splits++;
 			stats[RISO_STAT_WR_SPLIT]++;
 		}
-		trace_chunk_post(f, m->seq, len, dir, now - rec->queued_ns,
-				 m->cur.done, rec->len);
+		if (trace_chunk_post_enabled())
+			trace_chunks(f, run, rec, now);
 	}
-	if (end == rec->len) {
+	if (run->ends) {
 		f->wrs++;
 		f->group->wrs++;
 		f->wait_ns += now - rec->queued_ns;
+	}
+}
+
+/* How many work requests of a batch come before @bad_wr; none if it is not among them */
+static u32 count_before(const struct riso_batch *b, const struct ib_send_wr *bad_wr)
+{
+	const struct ib_send_wr *wr;
+	u32 num = 0;
+
+	for (wr = b->first; wr && wr != bad_wr; wr = wr->next)
+		num++;
+	return wr ? num : 0;
+}
+
+/* Some work requests of a run were not taken. */
+static void uncount(struct riso_flow *f, const struct riso_run *run, u32 num, u32 wire,
+		    struct riso_untaken *rest)
+{
+	f->slots->sq_used -= num;
+	if (riso_wr_is_fetch(riso_ring_at(&f->q, run->at.pos)->wr.opcode))
+		f->slots->rd_out -= num;
+	rest->ops += num;
+	rest->wire += wire;
+}
+
+/* Leave the first @keep pieces in a run. */
+static void shorten_run(struct riso_flow *f, struct riso_run *run, u32 keep,
+			struct riso_untaken *rest)
+{
+	const struct riso_rec *rec = riso_ring_at(&f->q, run->at.pos);
+	u32 wire = keep * riso_piece_wire(run->len, f->mtu);
+	struct riso_batch *b = f->batch;
+
+	uncount(f, run, run->num - keep, run->wire - wire, rest);
+	riso_tag_shorten(f->slots, run->slot, b->dir, run->num - keep, run->wire - wire);
+	run->num = keep;
+	run->wire = wire;
+	run->bytes = keep * run->len;
+	run->ends = false;
+	b->after = run->at;
+	riso_chunk_cut((const struct riso_sge *)rec->sge, rec->wr.num_sge, &b->after.cur,
+		       run->bytes, (struct riso_sge *)b->sge);
+}
+
+/* The provider has taken the first @taken work requests of a batch: undo the rest. */
+static void take_back(struct riso_flow *f, u32 taken, struct riso_untaken *rest)
+{
+	struct riso_batch *b = f->batch;
+	struct riso_slots *s = f->slots;
+	u32 left = b->num;
+	u32 i;
+
+	while (left > taken) {
+		struct riso_run *run = &b->run[b->runs - 1];
+
+		if (left - run->num < taken) {
+			shorten_run(f, run, run->num - (left - taken), rest);
+			break;
+		}
+		left -= run->num;
+		uncount(f, run, run->num, run->wire, rest);
+		if (run->slot)
+			riso_tag_give_back(s);
+		b->after = run->at;
+		b->runs--;
+	}
+	/* Whole messages without a tag are left to the next slot. */
+	s->untagged = b->untagged;
+	memcpy(s->untagged_wire, b->untagged_wire, sizeof(s->untagged_wire));
+	for (i = 0; i < b->runs; i++) {
+		if (b->run[i].slot) {
+			s->untagged = 0;
+			memset(s->untagged_wire, 0, sizeof(s->untagged_wire));
+		} else {
+			s->untagged++;
+			s->untagged_wire[b->dir] += b->run[i].wire;
+		}
 	}
 }
 
@@ -331,34 +500,21 @@ enum riso_posted riso_batch_posted(struct riso_flow *f, int err,
 				   const struct ib_send_wr *bad_wr, u64 now,
 				   struct riso_untaken *rest)
 {
-	struct riso_batch *b = &f->batch;
-	struct riso_ring *q = &f->q;
-	struct riso_slots *s = f->slots;
 	bool flushing = f->phase == RISO_PHASE_FLUSHING;
-	const struct riso_mark *m;
-	u32 taken = b->num;
+	struct riso_batch *b = f->batch;
+	struct riso_ring *q = &f->q;
+	u32 taken = err ? count_before(b, bad_wr) : b->num;
 	u32 i;
 
 	lockdep_assert_held(&f->rd->lock);
-	if (err)
-		for (taken = 0; taken < b->num; taken++)
-			if (b->mark[taken].wr == bad_wr)
-				break;
-	if (err && taken == b->num)
-		taken = 0;
-	m = &b->mark[taken];
-	for (i = 0; i < taken; i++)
-		account(f, &b->mark[i], now);
-	*rest = (struct riso_untaken){ .ops = b->num - taken };
-	if (err) {
-		riso_tag_untag(f, m->slot_head, m->untagged_wire, rest->wire);
-		s->untagged = m->untagged;
-		s->sq_used -= b->mark[b->num].sq_used - m->sq_used;
-		s->rd_out -= b->mark[b->num].rd_out - m->rd_out;
-	}
-	while (q->head != m->head)
+	*rest = (struct riso_untaken){};
+	if (taken < b->num)
+		take_back(f, taken, rest);
+	for (i = 0; i < b->runs; i++)
+		account(f, &b->run[i], now);
+	while (q->head != b->after.pos)
 		riso_ring_drop_head(f);
-	q->cur = m->cur;
+	q->cur = b->after.cur;
 	b->num = 0;
 	if (!err || taken)
 		f->retries = 0;

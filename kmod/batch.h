@@ -10,42 +10,74 @@
 
 #include "ring.h"
 
+enum {
+	/* Work requests that one call of the provider's post_send takes, ... */
+	RISO_BATCH = 32,
+	/*
+	 * ... of at most 8 records. A ring has so many more of these than the ULP may have work
+	 * requests.
+	 */
+	RISO_BATCH_RECORDS = 8,
+};
+
 /**
- * struct riso_mark - where a flow stood before a work request of a batch
- * @head: &riso_ring.head
- * @seq: &riso_ring.seq
- * @cur: &riso_ring.cur
- * @slot_head: &riso_slots.head
- * @untagged: &riso_slots.untagged
- * @untagged_wire: &riso_slots.untagged_wire
- * @sq_used: &riso_slots.sq_used
- * @rd_out: &riso_slots.rd_out
- * @wr: the work request
+ * struct riso_place - how far a flow has posted
+ * @pos: position of the record that comes next
+ * @seq: its number
+ * @cur: how far it is cut
  */
-struct riso_mark {
-	u64 head;
+struct riso_place {
+	u64 pos;
 	u64 seq;
 	struct riso_cursor cur;
-	u32 slot_head;
-	u32 untagged;
-	u32 untagged_wire[RISO_DIRS];
-	u32 sq_used;
-	u32 rd_out;
-	struct ib_send_wr *wr;
+};
+
+/**
+ * struct riso_run - pieces of one message that have a tag together, or a whole message
+ * @at: where the first one begins
+ * @slot: their tag, NULL for a whole message without one
+ * @num: how many
+ * @len: bytes of each but the last
+ * @bytes: of all
+ * @wire: wire bytes of all
+ * @ends: the message ends with them
+ */
+struct riso_run {
+	struct riso_place at;
+	struct riso_slot *slot;
+	u32 num;
+	u32 len;
+	u32 bytes;
+	u32 wire;
+	bool ends;
 };
 
 /**
  * struct riso_batch - what the provider is being given
- * @wr: work requests made for chunks
- * @mark: one for each work request, and one for when the provider has taken them all
  * @num: work requests
+ * @runs: runs of them
  * @charged: its group was charged for it
+ * @dir: direction whose budget it takes
+ * @first: the first work request
+ * @untagged: &riso_slots.untagged before it
+ * @untagged_wire: &riso_slots.untagged_wire before it
+ * @after: where the flow stands when the provider has taken all
+ * @run: the runs
+ * @wr: work requests made for chunks
+ * @sge: &riso_flow.max_sge elements for each of these
  */
 struct riso_batch {
-	struct ib_rdma_wr wr[RISO_BATCH];
-	struct riso_mark mark[RISO_BATCH + 1];
 	u32 num;
+	u32 runs;
 	bool charged;
+	enum riso_dir dir;
+	struct ib_send_wr *first;
+	u32 untagged;
+	u32 untagged_wire[RISO_DIRS];
+	struct riso_place after;
+	struct riso_run run[RISO_BATCH];
+	struct ib_rdma_wr wr[RISO_BATCH];
+	struct ib_sge sge[];
 };
 
 /**
@@ -63,6 +95,7 @@ struct riso_next {
 /**
  * struct riso_quantum - what the scheduler lets a flow post
  * @chunk: size to cut to, 0 is off
+ * @share: chunks that may have a tag together, at least 1
  * @bytes: wire bytes that may go out; one work request may exceed it
  * @end: first record that may not go out
  * @debt: what goes out is charged as debt, without a turn
@@ -70,6 +103,7 @@ struct riso_next {
  */
 struct riso_quantum {
 	u32 chunk;
+	u32 share;
 	u64 bytes;
 	u64 end;
 	bool debt;
@@ -90,11 +124,11 @@ enum riso_posted {
 
 /**
  * struct riso_untaken - work requests of a batch that the provider did not take
- * @wire: their wire bytes, by direction
+ * @wire: their wire bytes
  * @ops: how many they are
  */
 struct riso_untaken {
-	u32 wire[RISO_DIRS];
+	u32 wire;
 	u32 ops;
 };
 
@@ -110,6 +144,9 @@ static inline u32 riso_piece_len(const struct riso_next *next, u32 chunk)
 	return next->cut ? riso_chunk_next(next->left, chunk) : next->left;
 }
 
+u64 riso_batch_size(const struct riso_flow *f);
+int riso_batch_alloc(struct riso_flow *f);
+void riso_batch_free(struct riso_flow *f);
 bool riso_batch_next(struct riso_flow *f, u64 now, struct riso_next *next);
 struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 				  const struct riso_quantum *qt, u64 now,

@@ -35,7 +35,7 @@
 /* CQs that the reaper looks at in one go */
 enum { RISO_REAP_CQS = 8 };
 
-/* A work request has ended: its bytes are out of the device, and added to @wire. */
+/* Work requests have ended: their bytes are out of the device, and added to @wire. */
 static void end_slot(struct riso_slots *s, struct riso_slot *slot, u64 *wire)
 {
 	struct riso_flow *f = s->flow;
@@ -48,28 +48,18 @@ static void end_slot(struct riso_slots *s, struct riso_slot *slot, u64 *wire)
 		wire[dir] += slot->wire[dir];
 	if (!(slot->flags & RISO_SLOT_CHUNK))
 		return;
-	f->rd->stats[RISO_STAT_CHUNK_COMPLETED]++;
-	trace_chunk_complete(f, slot->seq, slot->bytes);
+	f->rd->stats[RISO_STAT_CHUNK_COMPLETED] += slot->pieces;
+	trace_chunk_complete(f, slot->seq, slot->pieces);
 }
 
-/* One completion of ours: rewrite it for the ULP, or say that it is hidden. */
-static enum riso_verdict complete_slot(struct riso_dev *rd,
-				       struct riso_slots *s,
-				       struct ib_wc *wc, u64 now)
+/* All that has a slot has ended, and with it what was posted before it and is not signaled. */
+static void end_slots(struct riso_slots *s, struct riso_slot *slot, bool success, u64 now)
 {
-	struct riso_slot *slot = container_of(wc->wr_cqe, struct riso_slot,
-					      cqe);
-	bool success = wc->status == IB_WC_SUCCESS;
 	struct riso_flow *f = s->flow;
 	u64 wire[RISO_DIRS] = {};
-	enum riso_verdict verdict;
 	u32 pos;
 	int dir;
 
-	lockdep_assert_held(&rd->lock);
-	if (WARN_ON_ONCE(!(slot->flags & RISO_SLOT_POSTED)))
-		return RISO_HIDE;
-	/* What was posted before it and is not signaled has completed, too. */
 	for (pos = s->tail; riso_tag_at(s, pos) != slot; pos++) {
 		u16 flags = riso_tag_at(s, pos)->flags;
 
@@ -79,14 +69,35 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	}
 	end_slot(s, slot, wire);
 	riso_tag_trim(s);
-	for (dir = 0; f && dir < RISO_DIRS; dir++)
+	if (!f)
+		return;
+	for (dir = 0; dir < RISO_DIRS; dir++)
 		riso_window_complete(f, dir, wire[dir]);
-	if (f && s->tail == s->head)
+	if (s->tail == s->head)
 		riso_tag_note_idle(f);
-	if (success && f)
+	if (success)
 		riso_window_measure(f, slot, now);
+	/* A provider that was full may have room now. */
+	f->retry_ns = 0;
+}
 
-	verdict = riso_merge(success, slot->flags & RISO_SLOT_LAST,
+/* One completion of ours: rewrite it for the ULP, or say that it is hidden. */
+static enum riso_verdict complete_slot(struct riso_dev *rd,
+				       struct riso_slots *s,
+				       struct ib_wc *wc, u64 now)
+{
+	struct riso_slot *slot = riso_tag_slot(wc->wr_id);
+	bool success = wc->status == IB_WC_SUCCESS;
+	bool last = wc->wr_cqe == &slot->cqe;
+	struct riso_flow *f = s->flow;
+	enum riso_verdict verdict;
+
+	lockdep_assert_held(&rd->lock);
+	if (WARN_ON_ONCE(!(slot->flags & RISO_SLOT_POSTED)))
+		return RISO_HIDE;
+	if (last)
+		end_slots(s, slot, success, now);
+	verdict = riso_merge(success, last && (slot->flags & RISO_SLOT_LAST),
 			     slot->flags & RISO_SLOT_ULP_SIGNALED,
 			     (slot->flags & RISO_SLOT_MARK) ||
 			     slot->seq == s->err_seq ||
@@ -100,11 +111,8 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 			riso_ring_kill(f, slot->seq);
 		}
 	}
-	if (f) {
-		/* A provider that was full may have room now. */
-		f->retry_ns = 0;
+	if (f)
 		riso_sched_wake(f, now);
-	}
 	if (verdict == RISO_HIDE) {
 		rd->stats[RISO_STAT_CQE_HIDDEN]++;
 		return RISO_HIDE;

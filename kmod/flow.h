@@ -116,7 +116,7 @@ enum riso_flow_mode {
  * @who: whom it belongs to, what rules match on
  * @refuse: completes what the provider refuses
  * @rcu: frees it
- * @batch: what the provider is being given of it
+ * @batch: what the provider is being given of it, or NULL while it has no queue
  *
  * @qp, @rd, @qpn, @qp_type and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects @news, @mode, @state, @mtu, @rnr_timer, @rnr_known, @max_rd_atomic,
@@ -219,7 +219,7 @@ struct riso_flow {
 	struct rcu_head rcu;
 
 	/* written by the one who posts */
-	struct riso_batch batch;
+	struct riso_batch *batch;
 };
 
 /* The flow of a QP, of the kernel or of a @user's program, or NULL; under RCU. */

@@ -28,6 +28,11 @@ enum {
 
 static atomic64_t memory_used;
 
+static u64 queue_size(const struct riso_flow *f)
+{
+	return riso_ring_size(f) + riso_batch_size(f);
+}
+
 /**
  * riso_manage_make_ready - give a flow a queue and tags
  * @f: the flow; does nothing if it has them
@@ -42,12 +47,14 @@ int riso_manage_make_ready(struct riso_flow *f)
 	lockdep_assert_held(&f->rd->mutex);
 	if (f->q.recs)
 		return 0;
-	size = riso_ring_size(f);
+	size = queue_size(f);
 	if (atomic64_add_return(size, &memory_used) >
 	    (totalram_pages() << PAGE_SHIFT) / RISO_MEMORY_SHARE)
 		goto err_used;
-	if (riso_ring_alloc(f))
+	if (riso_batch_alloc(f))
 		goto err_used;
+	if (riso_ring_alloc(f))
+		goto err_batch;
 	if (!f->slots && riso_tag_alloc(f))
 		goto err_queue;
 	spin_lock_irq(&f->rd->lock);
@@ -57,6 +64,8 @@ int riso_manage_make_ready(struct riso_flow *f)
 
 err_queue:
 	riso_ring_free(f);
+err_batch:
+	riso_batch_free(f);
 err_used:
 	atomic64_sub(size, &memory_used);
 	return -ENOMEM;
@@ -78,7 +87,8 @@ void riso_manage_make_bare(struct riso_flow *f)
 	riso_sched_forget(f);
 	spin_unlock_irq(&f->rd->lock);
 	riso_ring_free(f);
-	atomic64_sub(riso_ring_size(f), &memory_used);
+	riso_batch_free(f);
+	atomic64_sub(queue_size(f), &memory_used);
 }
 
 /**

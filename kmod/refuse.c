@@ -30,23 +30,24 @@ static bool is_unmarked(const struct riso_flow *f)
 
 	lockdep_assert_held(&f->rd->lock);
 	return !f->marked && (s->head != s->tail || s->untagged) &&
-	       riso_tag_has_slot(s);
+	       riso_tag_room(s);
 }
 
 /* Take a slot for the marker; under &riso_dev.lock. */
 static struct riso_slot *take_mark(struct riso_flow *f)
 {
-	struct riso_slot *slot = riso_tag_take(f->slots);
+	struct riso_slots *s = f->slots;
+	struct riso_slot *slot;
 
 	lockdep_assert_held(&f->rd->lock);
+	s->untagged++;
+	s->sq_used++;
+	slot = riso_tag_take(s, 1);
 	slot->flags = RISO_SLOT_POSTED | RISO_SLOT_SIGNALED | RISO_SLOT_MARK;
 	slot->wr_id = 0;
 	slot->seq = f->q.seq;
 	slot->posted_ns = 0;
-	slot->bytes = 0;
 	slot->total = 0;
-	slot->wqes++;
-	f->slots->sq_used++;
 	f->marked = true;
 	riso_tag_note_out(f);
 	return slot;
@@ -59,8 +60,7 @@ static void drop_mark(struct riso_flow *f, struct riso_slot *slot)
 	int dir;
 
 	lockdep_assert_held(&f->rd->lock);
-	slot->flags = 0;
-	s->head--;
+	riso_tag_give_back(s);
 	s->sq_used--;
 	s->untagged = slot->wqes - 1;
 	for (dir = 0; dir < RISO_DIRS; dir++)

@@ -51,8 +51,7 @@ static u32 rec_stride(const struct riso_flow *f)
  */
 u64 riso_ring_size(const struct riso_flow *f)
 {
-	return (u64)(f->sq_depth + RISO_BATCH) * rec_stride(f) +
-	       RISO_BATCH * f->max_sge * sizeof(struct ib_sge);
+	return (u64)(f->sq_depth + RISO_BATCH_RECORDS) * rec_stride(f);
 }
 
 /**
@@ -68,20 +67,14 @@ u64 riso_ring_size(const struct riso_flow *f)
  */
 int riso_ring_alloc(struct riso_flow *f)
 {
-	u32 depth = f->sq_depth + RISO_BATCH;
+	u32 depth = f->sq_depth + RISO_BATCH_RECORDS;
 	u32 stride = rec_stride(f);
 	struct riso_ring *q = &f->q;
-	struct ib_sge *scratch;
 	void *recs;
 
 	recs = kvmalloc_array(depth, stride, GFP_KERNEL);
 	if (!recs)
 		return -ENOMEM;
-	scratch = kcalloc(RISO_BATCH * f->max_sge, sizeof(*scratch), GFP_KERNEL);
-	if (!scratch) {
-		kvfree(recs);
-		return -ENOMEM;
-	}
 	/* Who resets the QP meanwhile looks at it without &riso_dev.mutex. */
 	spin_lock_irq(&f->rd->lock);
 	q->stride = stride;
@@ -94,7 +87,6 @@ int riso_ring_alloc(struct riso_flow *f)
 	q->told_end = 0;
 	memset(&q->cur, 0, sizeof(q->cur));
 	q->recs = recs;
-	q->scratch = scratch;
 	spin_unlock_irq(&f->rd->lock);
 	return 0;
 }
@@ -107,15 +99,12 @@ int riso_ring_alloc(struct riso_flow *f)
  */
 void riso_ring_free(struct riso_flow *f)
 {
-	struct ib_sge *scratch = f->q.scratch;
 	void *recs = f->q.recs;
 
 	spin_lock_irq(&f->rd->lock);
 	f->q.recs = NULL;
-	f->q.scratch = NULL;
 	spin_unlock_irq(&f->rd->lock);
 	kvfree(recs);
-	kfree(scratch);
 }
 
 static bool knows_chain(const struct ib_send_wr *wr)

@@ -16,16 +16,9 @@
 
 struct riso_flow;
 
-/*
- * Work requests that one call of the provider's post_send takes. A ring has so many more
- * records than the ULP may have work requests.
- */
-enum { RISO_BATCH = 8 };
-
 /**
  * struct riso_ring - copied work requests, oldest first
  * @recs: ring of @depth records of @stride bytes
- * @scratch: @max_sge elements for each chunk of a batch
  * @stride: bytes of a record
  * @depth: records
  * @head: oldest record that the provider has not taken whole
@@ -38,7 +31,6 @@ enum { RISO_BATCH = 8 };
  */
 struct riso_ring {
 	void *recs;
-	struct ib_sge *scratch;
 	u32 stride;
 	u32 depth;
 	u64 head;

@@ -276,6 +276,7 @@ static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
 		.pace = l.pace,
 		.qt = {
 			.chunk = room.chunk,
+			.share = room.share,
 			.bytes = min(say.bytes,
 				     room.limit - min(room.limit, f->inflight[next->dir])),
 			.end = U64_MAX,
@@ -334,7 +335,7 @@ static bool pick_alone(struct riso_flow *f, u64 now, struct turn *t)
 /* What posts as debt goes whole; or to the end of a sparse chain; or it is one piece. */
 static bool pick_urgent(struct riso_dev *rd, u64 now, struct turn *t)
 {
-	struct riso_quantum qt = { .end = U64_MAX, .debt = true };
+	struct riso_quantum qt = { .share = 1, .end = U64_MAX, .debt = true };
 	struct riso_next next;
 	struct riso_flow *f;
 
@@ -385,7 +386,7 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 {
 	struct riso_flow *f = t->f;
 	struct riso_group_dir *gd = &f->group->dir[t->dir];
-	u32 ops = f->batch.num;
+	u32 ops = f->batch->num;
 	struct riso_bill bill = {
 		.wire = wire,
 		.ops = ops,
@@ -394,8 +395,8 @@ static void charge_turn(struct riso_dev *rd, const struct turn *t, u32 wire, u64
 	};
 
 	/* What a flow hands over to end, or has flushed, is nobody's turn. */
-	f->batch.charged = f->phase == RISO_PHASE_PACED;
-	if (f->batch.charged)
+	f->batch->charged = f->phase == RISO_PHASE_PACED;
+	if (f->batch->charged)
 		riso_line_charge(rd, t->dir, f->group, &bill, now);
 	gd->turn_bytes += wire;
 	gd->turn_ops += ops;
@@ -483,16 +484,14 @@ static bool pick_behind(struct riso_dev *rd, struct turn *t, u64 *now, int *roun
 /* The provider did not take all of a batch: what was charged for the rest is not owed. */
 static void refund(struct riso_flow *f, const struct riso_untaken *rest)
 {
-	enum riso_dir dir;
+	const struct riso_batch *b = f->batch;
 
 	lockdep_assert_held(&f->rd->lock);
-	for (dir = 0; dir < RISO_DIRS; dir++) {
-		if (!rest->wire[dir])
-			continue;
-		riso_window_sub(f, dir, rest->wire[dir]);
-		if (f->batch.charged)
-			riso_line_refund(f->rd, dir, f->group, rest->wire[dir], rest->ops);
-	}
+	if (!rest->ops)
+		return;
+	riso_window_sub(f, b->dir, rest->wire);
+	if (b->charged)
+		riso_line_refund(f->rd, b->dir, f->group, rest->wire, rest->ops);
 	if (f->slots->head == f->slots->tail)
 		riso_tag_note_idle(f);
 }

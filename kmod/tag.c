@@ -49,7 +49,7 @@ struct riso_slots *riso_tag_find(u64 wr_id)
 	struct riso_slots *s;
 
 	if (wr_id != (unsigned long)wr_id ||
-	    wr_id % sizeof(struct riso_slot))
+	    wr_id % sizeof(struct riso_slot) & ~offsetof(struct riso_slot, inner))
 		return NULL;
 	hash_for_each_possible_rcu(tag_pages, s, hash, page)
 		if ((unsigned long)s->slot == page)
@@ -77,8 +77,10 @@ int riso_tag_alloc(struct riso_flow *f)
 		kfree(s);
 		return -ENOMEM;
 	}
-	for (i = 0; i < RISO_SLOTS; i++)
+	for (i = 0; i < RISO_SLOTS; i++) {
 		s->slot[i].cqe.done = tag_done;
+		s->slot[i].inner.done = tag_done;
+	}
 	s->num = f->cq_room;
 	s->flow = f;
 	s->qpn = f->qpn;
@@ -188,33 +190,39 @@ struct riso_slot *riso_tag_oldest(const struct riso_slots *s)
  */
 bool riso_tag_has_pieces(const struct riso_slots *s)
 {
+	const struct riso_slot *slot;
 	u32 pos;
 
 	if (!s)
 		return false;
-	for (pos = s->tail; pos != s->head; pos++)
-		if ((riso_tag_at(s, pos)->flags &
-		     (RISO_SLOT_POSTED | RISO_SLOT_CHUNK | RISO_SLOT_LAST)) ==
-		    (RISO_SLOT_POSTED | RISO_SLOT_CHUNK))
+	for (pos = s->tail; pos != s->head; pos++) {
+		slot = riso_tag_at(s, pos);
+		if ((slot->flags & RISO_SLOT_POSTED) && (slot->flags & RISO_SLOT_CHUNK) &&
+		    (!(slot->flags & RISO_SLOT_LAST) || slot->pieces > 1))
 			return true;
+	}
 	return false;
 }
 
 /**
  * riso_tag_take - take the next slot
- * @s: slots of a flow, with one free
+ * @s: slots of a flow, with room for @pieces
+ * @pieces: work requests that carry its tag
  *
- * The slot answers for all that was posted since the last one was taken.
+ * The slot answers for all that was posted since the last one was taken, @pieces among it.
  *
  * Context: under &riso_dev.lock.
- * Return: the slot, to be filled in.
+ * Return: the slot, which riso_tag_next() was before, to be filled in.
  */
-struct riso_slot *riso_tag_take(struct riso_slots *s)
+struct riso_slot *riso_tag_take(struct riso_slots *s, u32 pieces)
 {
-	struct riso_slot *slot = riso_tag_at(s, s->head++);
+	struct riso_slot *slot = riso_tag_next(s);
 	int dir;
 
 	lockdep_assert_held(&s->flow->rd->lock);
+	s->head++;
+	s->pieces += pieces;
+	slot->pieces = pieces;
 	slot->wqes = s->untagged;
 	s->untagged = 0;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
@@ -225,36 +233,47 @@ struct riso_slot *riso_tag_take(struct riso_slots *s)
 }
 
 /**
- * riso_tag_untag - give back slots whose work requests were not taken
- * @f: the flow
- * @head: where the first of them was taken
- * @untagged_wire: what had been posted without a tag then
- * @wire: filled in: bytes that were not taken, by direction
+ * riso_tag_give_back - nothing was posted with the slot that was taken last
+ * @s: slots of a flow
  *
- * Context: under &riso_dev.lock, by the one that took them.
+ * Context: under &riso_dev.lock.
  */
-void riso_tag_untag(struct riso_flow *f, u32 head, const u32 *untagged_wire, u32 *wire)
+void riso_tag_give_back(struct riso_slots *s)
 {
-	struct riso_slots *s = f->slots;
-	int dir;
+	struct riso_slot *slot = riso_tag_at(s, --s->head);
 
-	lockdep_assert_held(&f->rd->lock);
-	for (dir = 0; dir < RISO_DIRS; dir++) {
-		u32 pos;
-
-		wire[dir] = s->untagged_wire[dir] - untagged_wire[dir];
-		for (pos = head; pos != s->head; pos++)
-			wire[dir] += riso_tag_at(s, pos)->wire[dir];
-		s->untagged_wire[dir] = untagged_wire[dir];
-	}
-	while (s->head != head)
-		riso_tag_at(s, --s->head)->flags = 0;
+	lockdep_assert_held(&s->flow->rd->lock);
+	s->pieces -= slot->pieces;
+	slot->flags = 0;
 }
 
 /**
- * riso_tag_retire - a work request has ended
+ * riso_tag_shorten - the last pieces that a slot stands for were not posted
  * @s: slots of a flow
- * @slot: that of the work request
+ * @slot: the slot, which keeps at least one piece
+ * @dir: direction
+ * @pieces: how many
+ * @wire: their wire bytes
+ *
+ * No completion of success comes for what is left.
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_tag_shorten(struct riso_slots *s, struct riso_slot *slot, enum riso_dir dir,
+		      u32 pieces, u32 wire)
+{
+	lockdep_assert_held(&s->flow->rd->lock);
+	s->pieces -= pieces;
+	slot->pieces -= pieces;
+	slot->wqes -= pieces;
+	slot->wire[dir] -= wire;
+	slot->flags &= ~(RISO_SLOT_SIGNALED | RISO_SLOT_LAST);
+}
+
+/**
+ * riso_tag_retire - the work requests of a slot have ended
+ * @s: slots of a flow
+ * @slot: the slot
  *
  * Frees the send queue entries that the slot stands for. The bytes are for the caller to
  * account for.
@@ -265,8 +284,9 @@ void riso_tag_retire(struct riso_slots *s, struct riso_slot *slot)
 {
 	slot->flags &= ~RISO_SLOT_POSTED;
 	s->sq_used -= slot->wqes;
+	s->pieces -= slot->pieces;
 	if (slot->flags & RISO_SLOT_FETCH)
-		s->rd_out--;
+		s->rd_out -= slot->pieces;
 }
 
 /**

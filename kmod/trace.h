@@ -136,22 +136,22 @@ TRACE_EVENT(chunk_post,
 );
 
 TRACE_EVENT(chunk_complete,
-	TP_PROTO(const struct riso_flow *f, u64 wr_seq, u32 bytes),
-	TP_ARGS(f, wr_seq, bytes),
+	TP_PROTO(const struct riso_flow *f, u64 wr_seq, u32 chunks),
+	TP_ARGS(f, wr_seq, chunks),
 	TP_STRUCT__entry(
 		__array(char, dev, RISO_TRACE_DEV_LEN)
 		__field(u32, qpn)
 		__field(u64, wr_seq)
-		__field(u32, bytes)
+		__field(u32, chunks)
 	),
 	TP_fast_assign(
 		riso_trace_dev(__entry->dev, f->rd);
 		__entry->qpn = f->qpn;
 		__entry->wr_seq = wr_seq;
-		__entry->bytes = bytes;
+		__entry->chunks = chunks;
 	),
-	TP_printk("dev=%s qpn=%u wr_seq=%llu bytes=%u", __entry->dev,
-		  __entry->qpn, __entry->wr_seq, __entry->bytes)
+	TP_printk("dev=%s qpn=%u wr_seq=%llu chunks=%u", __entry->dev,
+		  __entry->qpn, __entry->wr_seq, __entry->chunks)
 );
 
 TRACE_EVENT(wr_complete,

@@ -21,6 +21,8 @@ enum {
 	RISO_PIECE_MAX = 1024 * 1024,
 	/* ... and it takes no more than a quarter of Target99. */
 	RISO_PIECE_PART = 4,
+	/* Four tags suffice for all that a flow may have out. */
+	RISO_SHARE_PART = 4,
 	/* A path of more than 100 ms is none that RDMA is used on. */
 	RISO_FAR_MAX_NS = 100 * NSEC_PER_MSEC,
 	/* What is out for 2 ms has left the device: it waits for its peer or the network. */
@@ -54,10 +56,27 @@ static u32 largest_piece(const struct riso_dev *rd)
 	return min_t(u64, RISO_PIECE_MAX, riso_bytes_in(ns / RISO_PIECE_PART, riso_rate(rd)));
 }
 
+/*
+ * How many chunks may have a tag, and a completion, together: what the device sends in the time of
+ * an automatic chunk, and a quarter of what may be out. Of a QP that signals everything, each has
+ * its own.
+ */
+static u32 count_share(const struct riso_flow *f, enum riso_dir dir, u32 chunk)
+{
+	u32 places = min(f->slots->num, f->sq_depth);
+
+	if (f->signal_all)
+		return 1;
+	if (dir == RISO_RX)
+		places = min(places, riso_wr_fetches_max(f->max_rd_atomic));
+	return clamp(2 * riso_chunk_auto(riso_rate(f->rd)) / chunk, 1u,
+		     max(places / RISO_SHARE_PART, 1u));
+}
+
 static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir)
 {
 	const struct riso_dev *rd = f->rd;
-	struct riso_bound bound = {};
+	struct riso_bound bound = { .share = 1 };
 
 	if (!riso_is_shaped(rd))
 		return bound;
@@ -66,6 +85,7 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 				      largest_piece(rd));
 	bound.far = bound.chunk > rd->chunk;
 	bound.chunk = riso_chunk_round(bound.chunk, f->mtu);
+	bound.share = count_share(f, dir, bound.chunk);
 	return bound;
 }
 
@@ -107,6 +127,7 @@ struct riso_room riso_window_room(struct riso_flow *f, const struct riso_next *n
 		chunk = riso_chunk_even(next->left, chunk);
 	return (struct riso_room) {
 		.chunk = chunk,
+		.share = bound->share,
 		.limit = find_limit(f, next->dir),
 		.need = riso_piece_wire(riso_piece_len(next, chunk), f->mtu),
 	};
