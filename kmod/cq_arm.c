@@ -63,7 +63,7 @@ int riso_cq_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
 
 	spin_lock_irqsave(&c->poll_lock, irq);
 	missed = c->soft_head != c->soft_tail;
-	if (!missed && !c->quiet && (flags & IB_CQ_NEXT_COMP)) {
+	if (!missed && !c->quiet && (flags & IB_CQ_NEXT_COMP) && READ_ONCE(rd->paces_chunks)) {
 		spin_lock(&rd->lock);
 		c->quiet = may_be_quiet(c);
 		if (c->quiet)

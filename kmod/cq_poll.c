@@ -13,7 +13,8 @@
  *
  * Locks: &riso_cq.poll_lock serialises the polls of one CQ and covers the soft list and the
  * zombies; it is held over the provider's poll_cq, with interrupts off. &riso_dev.lock is
- * taken inside it and covers the slots. The ULP polls in any context. The reaper runs in
+ * taken inside it and covers the slots; a poll that has found something keeps it when it
+ * leaves poll_lock, and posts what has room now. The ULP polls in any context. The reaper runs in
  * hard interrupt context and only tries poll_lock.
  */
 
@@ -81,10 +82,55 @@ static void end_slots(struct riso_slots *s, struct riso_slot *slot, bool success
 	f->retry_ns = 0;
 }
 
+/*
+ * A poll that has found something. It holds &riso_dev.lock then, until the provider is asked
+ * again, or it ends.
+ * @locked: it does
+ * @any: something was found, and may have been let go since
+ * @now: time, ns
+ * @flow: has more room than before, and holds something; the last one that was found so
+ */
+struct found {
+	bool locked;
+	bool any;
+	u64 now;
+	struct riso_flow *flow;
+};
+
+static void lock_found(struct riso_dev *rd, struct found *b)
+{
+	if (!b->locked)
+		spin_lock(&rd->lock);
+	b->locked = true;
+	b->any = true;
+	b->now = ktime_get_ns();
+}
+
+static void unlock_found(struct riso_dev *rd, struct found *b)
+{
+	if (!b->locked)
+		return;
+	if (b->flow)
+		riso_sched_wake(b->flow, b->now);
+	b->flow = NULL;
+	b->locked = false;
+	spin_unlock(&rd->lock);
+}
+
+/* A flow has more room: the scheduler sees to it in the end if it is the only one. */
+static void note_room(struct riso_flow *f, struct found *b)
+{
+	if (b->flow && b->flow != f)
+		riso_sched_wake(b->flow, b->now);
+	b->flow = riso_sched_holds(f) ? f : NULL;
+	if (!b->flow)
+		riso_sched_wake(f, b->now);
+}
+
 /* One completion of ours: rewrite it for the ULP, or say that it is hidden. */
 static enum riso_verdict complete_slot(struct riso_dev *rd,
 				       struct riso_slots *s,
-				       struct ib_wc *wc, u64 now)
+				       struct ib_wc *wc, struct found *b)
 {
 	struct riso_slot *slot = riso_tag_slot(wc->wr_id);
 	bool success = wc->status == IB_WC_SUCCESS;
@@ -96,7 +142,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 	if (WARN_ON_ONCE(!(slot->flags & RISO_SLOT_POSTED)))
 		return RISO_HIDE;
 	if (last)
-		end_slots(s, slot, success, now);
+		end_slots(s, slot, success, b->now);
 	verdict = riso_merge(success, last && (slot->flags & RISO_SLOT_LAST),
 			     slot->flags & RISO_SLOT_ULP_SIGNALED,
 			     (slot->flags & RISO_SLOT_MARK) ||
@@ -112,7 +158,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 		}
 	}
 	if (f)
-		riso_sched_wake(f, now);
+		note_room(f, b);
 	if (verdict == RISO_HIDE) {
 		rd->stats[RISO_STAT_CQE_HIDDEN]++;
 		return RISO_HIDE;
@@ -138,33 +184,24 @@ static void note_error(struct riso_dev *rd, const struct ib_wc *wc)
 		riso_news_failed(f, wc->status);
 }
 
-/*
- * Keep what the ULP may see of @num completions, in order; under RCU. Adds to @ours how many had
- * our tags.
- */
-static int filter(struct riso_dev *rd, struct ib_wc *wc, int num, int *ours)
+/* Keep what the ULP may see of @num completions, in order; under RCU. */
+static int filter(struct riso_dev *rd, struct ib_wc *wc, int num, struct found *b)
 {
 	int kept = 0;
-	u64 now;
 	int i;
 
-	if (!num)
-		return 0;
-	spin_lock(&rd->lock);
-	now = ktime_get_ns();
+	lock_found(rd, b);
 	for (i = 0; i < num; i++) {
 		struct riso_slots *s = riso_tag_find(wc[i].wr_id);
 
-		*ours += !!s;
 		if (!s)
 			note_error(rd, &wc[i]);
-		else if (complete_slot(rd, s, &wc[i], now) == RISO_HIDE)
+		else if (complete_slot(rd, s, &wc[i], b) == RISO_HIDE)
 			continue;
 		if (kept != i)
 			wc[kept] = wc[i];
 		kept++;
 	}
-	spin_unlock(&rd->lock);
 	/* SMC looks at fields of an entry that it believes it had cleared. */
 	memset(wc + kept, 0, (num - kept) * sizeof(*wc));
 	return kept;
@@ -186,25 +223,34 @@ void riso_cq_bury(struct riso_cq *c)
 	}
 }
 
-/* Poll the provider for up to @num entries that the ULP may see. */
-static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc, int *ours)
+/*
+ * Poll the provider for up to @num entries that the ULP may see. Leaves the device locked if
+ * there was anything.
+ */
+static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc, struct found *b)
 {
+	struct riso_dev *rd = c->rd;
 	int n = 0;
 
 	lockdep_assert_held(&c->poll_lock);
 	while (n < num) {
 		int want = num - n;
-		int got = c->rd->orig.poll_cq(c->cq, want, wc + n);
+		int got;
 
+		unlock_found(rd, b);
+		got = rd->orig.poll_cq(c->cq, want, wc + n);
 		if (got < 0)
 			return n ? n : got;
-		n += filter(c->rd, wc + n, got, ours);
+		if (got)
+			n += filter(rd, wc + n, got, b);
+		else
+			b->now = ktime_get_ns();
 		if (got < want) {
 			riso_cq_bury(c);
 			break;
 		}
 	}
-	c->polled_ns = ktime_get_ns();
+	c->polled_ns = b->now;
 	return n;
 }
 
@@ -215,31 +261,38 @@ static int poll_provider(struct riso_cq *c, int num, struct ib_wc *wc, int *ours
  * @found: of these, what the provider has given already, in front
  * @wc: room for them
  *
- * Context: any.
+ * Context: any, under RCU.
  * Return: entries found; fewer than @num means that the CQ is empty.
  */
 int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
 {
+	int rounds = riso_sched_rounds();
 	struct riso_dev *rd = c->rd;
+	struct found b = {};
 	unsigned long flags;
-	int ours = 0;
-	int got, n;
+	int got, n = 0;
 
 	spin_lock_irqsave(&c->poll_lock, flags);
-	n = filter(rd, wc, found, &ours);
+	if (found)
+		n = filter(rd, wc, found, &b);
 	while (n < num && c->soft_head != c->soft_tail)
 		wc[n++] = c->soft[c->soft_head++ % RISO_SOFT];
 	if (n < num) {
-		got = poll_provider(c, num - n, wc + n, &ours);
+		got = poll_provider(c, num - n, wc + n, &b);
 		n = got < 0 && !n ? got : n + max(got, 0);
 	}
-	spin_unlock_irqrestore(&c->poll_lock, flags);
-	/*
-	 * Who queues something later runs the arbiter himself. If nothing has completed it is the
-	 * timer's turn, unless that is late.
-	 */
-	if (READ_ONCE(rd->held) && (ours || ktime_get_ns() > READ_ONCE(rd->timer_ns)))
-		riso_sched_run(rd);
+	if (b.locked) {
+		spin_unlock(&c->poll_lock);
+		/* Who queues something later runs the scheduler himself. */
+		if (rd->held)
+			riso_sched_go(rd, b.flow, rounds, &flags, b.now);
+		spin_unlock_irqrestore(&rd->lock, flags);
+	} else {
+		spin_unlock_irqrestore(&c->poll_lock, flags);
+		/* If nothing has completed it is the timer's turn, unless that is late. */
+		if (READ_ONCE(rd->held) && (b.any || b.now > READ_ONCE(rd->timer_ns)))
+			riso_sched_run(rd);
+	}
 	return n;
 }
 
@@ -251,15 +304,16 @@ int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
  */
 void riso_cq_reap_one(struct riso_cq *c)
 {
+	struct found b = {};
 	unsigned long flags;
-	int ours = 0;
 	int room, got, i;
 
 	if (!riso_cq_is_ours(c) || !spin_trylock_irqsave(&c->poll_lock, flags))
 		return;
 	room = min_t(int, riso_cq_soft_room(c), RISO_POLL);
 	if (!c->dead && room) {
-		got = poll_provider(c, room, c->wc, &ours);
+		got = poll_provider(c, room, c->wc, &b);
+		unlock_found(c->rd, &b);
 		for (i = 0; i < got; i++)
 			c->soft[c->soft_tail++ % RISO_SOFT] = c->wc[i];
 		if (got > 0)

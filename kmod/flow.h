@@ -54,6 +54,7 @@ enum riso_flow_mode {
  * @mtu: of the path, bytes
  * @signal_all: all its work requests are signaled
  * @q: what is held
+ * @next: what it posts next, as riso_batch_next() found it last
  * @arb: in the list of its place
  * @list: which list @arb is in, if it has something to post
  * @arb_dir: the direction that it stands in
@@ -151,6 +152,7 @@ struct riso_flow {
 
 	/* posting, under &riso_dev.lock */
 	struct riso_ring q ____cacheline_aligned_in_smp;
+	struct riso_next next;
 	struct list_head arb;
 	enum riso_list list;
 	enum riso_dir arb_dir;

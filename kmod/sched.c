@@ -152,12 +152,6 @@ static void list_flow(struct riso_flow *f, enum riso_list list)
 	note_turn(f, f->arb_dir);
 }
 
-static bool fits_window(const struct riso_flow *f, enum riso_dir dir, const struct riso_room *room)
-{
-	return f->slots->head == f->slots->tail || !f->inflight[dir] ||
-	       f->inflight[dir] + room->need <= room->limit;
-}
-
 /**
  * riso_sched_wake - see again whether a flow may post, and where it stands
  * @f: the flow
@@ -169,14 +163,14 @@ void riso_sched_wake(struct riso_flow *f, u64 now)
 {
 	struct riso_dev *rd = f->rd;
 	enum riso_list where = RISO_LIST_URGENT;
-	struct riso_next next;
+	enum riso_dir dir;
 	struct riso_room room;
 
 	lockdep_assert_held(&rd->lock);
 	if (!f->q.recs)
 		return;
 	riso_open_update(f);
-	if (!riso_batch_next(f, now, &next)) {
+	if (!riso_batch_next(f, now, &f->next)) {
 		if (!list_empty(&f->arb) && f->list == RISO_LIST_PARKED &&
 		    now < f->retry_ns)
 			return;
@@ -186,22 +180,22 @@ void riso_sched_wake(struct riso_flow *f, u64 now)
 			list_flow(f, RISO_LIST_PARKED);
 		return;
 	}
+	dir = f->next.dir;
 	if (!posts_as_debt(f)) {
 		where = RISO_LIST_GROUP;
-		room = riso_window_room(f, &next);
-		if (!fits_window(f, next.dir, &room)) {
-			rd->arb[next.dir].window_held |= !f->path.probes;
+		room = riso_window_room(f);
+		if (!riso_window_fits(f, &room)) {
+			rd->arb[dir].window_held |= !f->path.probes;
 			rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
-			trace_throttle(f, next.dir, 0, f->inflight[next.dir], room.limit,
-				       RISO_CAUSE_FLOW);
+			trace_throttle(f, dir, 0, f->inflight[dir], room.limit, RISO_CAUSE_FLOW);
 			riso_sched_remove(f);
 			return;
 		}
 	}
-	if (!list_empty(&f->arb) && f->list == where && f->arb_dir == next.dir)
+	if (!list_empty(&f->arb) && f->list == where && f->arb_dir == dir)
 		return;
 	riso_sched_remove(f);
-	f->arb_dir = next.dir;
+	f->arb_dir = dir;
 	list_flow(f, where);
 }
 
@@ -247,38 +241,38 @@ static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_d
 }
 
 /* It is the turn of a flow: may it post now, and how much? */
-static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
-		      struct riso_pacer_limits l, u64 now, struct turn *t)
+static bool pick_flow(struct riso_flow *f, struct riso_pacer_limits l, u64 now, struct turn *t)
 {
-	struct riso_arb *a = &f->rd->arb[next->dir];
+	enum riso_dir dir = f->next.dir;
 	struct riso_dev *rd = f->rd;
+	struct riso_arb *a = &rd->arb[dir];
 	struct riso_pacer_say say;
 	struct riso_room room;
 
-	say = riso_window_ask(f, next, &l, &room, now);
+	say = riso_window_ask(f, &l, &room, now);
 	/* It may be processes that fill it, which nobody has looked at for a while. */
 	if (say.verdict == RISO_PACER_WINDOW && !riso_is_shaped(rd) &&
 	    !list_empty(&rd->processes)) {
 		riso_process_read_some(rd, now);
-		l.window = riso_process_open_limit(rd, next->dir);
-		say = riso_window_ask(f, next, &l, &room, now);
+		l.window = riso_process_open_limit(rd, dir);
+		say = riso_window_ask(f, &l, &room, now);
 		say.when = min(say.when, now + RISO_REAP_MAX_NS);
 	}
 	if (say.verdict != RISO_PACER_GO) {
-		throttle(f, next->dir, &l, &say, now);
+		throttle(f, dir, &l, &say, now);
 		return false;
 	}
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
-	rd->last_dir = next->dir;
+	rd->last_dir = dir;
 	*t = (struct turn) {
 		.f = f,
-		.dir = next->dir,
+		.dir = dir,
 		.pace = l.pace,
 		.qt = {
 			.chunk = room.chunk,
 			.share = room.share,
 			.bytes = min(say.bytes,
-				     room.limit - min(room.limit, f->inflight[next->dir])),
+				     room.limit - min(room.limit, f->inflight[dir])),
 			.end = U64_MAX,
 			.held = a->window_held,
 		},
@@ -290,41 +284,34 @@ static bool pick_flow(struct riso_flow *f, const struct riso_next *next,
 static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now, struct turn *t)
 {
 	struct riso_group_dir *gd;
-	struct riso_next next;
-	struct riso_flow *f;
 
 	while ((gd = riso_line_first(&rd->arb[dir])) && gd->asks)
 		if (!riso_process_grant(rd, dir, riso_line_group(gd, dir)->process, now))
 			return false;
 	if (!gd)
 		return false;
-	f = list_first_entry(&gd->flows, struct riso_flow, arb);
-	if (WARN_ON_ONCE(!riso_batch_next(f, now, &next))) {
-		riso_sched_remove(f);
-		return false;
-	}
-	return pick_flow(f, &next, limits_of(rd, dir, now), now, t);
+	return pick_flow(list_first_entry(&gd->flows, struct riso_flow, arb),
+			 limits_of(rd, dir, now), now, t);
 }
 
 /*
- * A flow has something new. If nobody else has, and nothing keeps the device from posting, it
- * has its turn without standing in line. Else see where it stands.
+ * A flow has something new, or more room. If nobody else is in line, and nothing keeps the device
+ * from posting, it has its turn without standing there. Else see where it stands.
  */
 static bool pick_alone(struct riso_flow *f, u64 now, struct turn *t)
 {
 	struct riso_dev *rd = f->rd;
 	struct riso_pacer_limits l;
-	struct riso_next next;
 	struct riso_room room;
 
 	if (list_empty(&f->arb) && list_empty(&rd->urgent) && !posts_as_debt(f) &&
-	    riso_batch_next(f, now, &next) && !riso_line_first(&rd->arb[next.dir])) {
-		l = limits_of(rd, next.dir, now);
-		room = riso_window_room(f, &next);
-		if (fits_window(f, next.dir, &room) &&
-		    riso_pacer_is_open(&rd->arb[next.dir].pacer, &l, room.need, now) &&
-		    pick_flow(f, &next, l, now, t)) {
-			note_turn(f, next.dir);
+	    riso_batch_next(f, now, &f->next) && !riso_line_first(&rd->arb[f->next.dir])) {
+		l = limits_of(rd, f->next.dir, now);
+		room = riso_window_room(f);
+		if (riso_window_fits(f, &room) &&
+		    riso_pacer_is_open(&rd->arb[f->next.dir].pacer, &l, room.need, now) &&
+		    pick_flow(f, l, now, t)) {
+			note_turn(f, f->next.dir);
 			return true;
 		}
 	}
@@ -333,35 +320,30 @@ static bool pick_alone(struct riso_flow *f, u64 now, struct turn *t)
 }
 
 /* What posts as debt goes whole; or to the end of a sparse chain; or it is one piece. */
-static bool pick_urgent(struct riso_dev *rd, u64 now, struct turn *t)
+static bool pick_urgent(struct riso_dev *rd, struct turn *t)
 {
 	struct riso_quantum qt = { .share = 1, .end = U64_MAX, .debt = true };
-	struct riso_next next;
 	struct riso_flow *f;
 
 	f = list_first_entry_or_null(&rd->urgent, struct riso_flow, arb);
 	if (!f)
 		return false;
-	if (WARN_ON_ONCE(!riso_batch_next(f, now, &next))) {
-		riso_sched_remove(f);
-		return false;
-	}
 	if (goes_whole(f)) {
 		qt.bytes = U64_MAX;
 		if (f->phase == RISO_PHASE_ENDING && riso_ring_tells(&f->q))
 			qt.end = f->q.told_end;
 	} else {
-		qt.chunk = riso_window_room(f, &next).chunk;
+		qt.chunk = riso_window_room(f).chunk;
 		if (riso_ring_is_sparse(&f->q)) {
 			qt.bytes = U64_MAX;
 			qt.end = f->q.sparse_end;
 		}
 	}
 	t->f = f;
-	t->dir = next.dir;
-	t->pace = riso_pace(rd, next.dir);
+	t->dir = f->next.dir;
+	t->pace = riso_pace(rd, t->dir);
 	t->qt = qt;
-	rd->arb[next.dir].window_held = false;
+	rd->arb[t->dir].window_held = false;
 	rd->stats[RISO_STAT_DEBT_POSTED]++;
 	return true;
 }
@@ -370,7 +352,7 @@ static bool pick_turn(struct riso_dev *rd, u64 now, struct turn *t)
 {
 	int dir;
 
-	if (pick_urgent(rd, now, t))
+	if (pick_urgent(rd, t))
 		return true;
 	/* The direction that was not served last goes first. */
 	for (dir = 0; dir < RISO_DIRS; dir++) {
@@ -496,18 +478,31 @@ static void refund(struct riso_flow *f, const struct riso_untaken *rest)
 		riso_tag_note_idle(f);
 }
 
-/* How often a run may let others have the lock; asked before that is taken */
-static int run_rounds(void)
+/**
+ * riso_sched_rounds - how often a run may let others have the lock
+ *
+ * Context: before the lock is taken.
+ * Return: what riso_sched_go() is to be told.
+ */
+int riso_sched_rounds(void)
 {
 	return irqs_disabled() ? 0 : RISO_RUN_ROUNDS;
 }
 
-/*
- * Post what may be posted now; the flow @first has something new, if it is not NULL. The lock,
- * whose @flags these are, is dropped for each batch.
+/**
+ * riso_sched_go - post what may be posted now, under the lock
+ * @rd: the device
+ * @first: a flow that has something new, or more room than before, or NULL
+ * @rounds: what riso_sched_rounds() said
+ * @flags: of the lock, which is dropped for each batch
+ * @now: time, ns
+ *
+ * Bounded; what is left over is the timer's.
+ *
+ * Context: under &riso_dev.lock alone, and RCU if there is @first.
  */
-static void run(struct riso_dev *rd, struct riso_flow *first, int rounds,
-		unsigned long *flags, u64 now)
+void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
+		   unsigned long *flags, u64 now)
 {
 	int batches = RISO_RUN_BATCHES;
 	struct turn t;
@@ -577,11 +572,11 @@ static void run(struct riso_dev *rd, struct riso_flow *first, int rounds,
  */
 void riso_sched_run(struct riso_dev *rd)
 {
-	int rounds = run_rounds();
+	int rounds = riso_sched_rounds();
 	unsigned long flags;
 
 	spin_lock_irqsave(&rd->lock, flags);
-	run(rd, NULL, rounds, &flags, ktime_get_ns());
+	riso_sched_go(rd, NULL, rounds, &flags, ktime_get_ns());
 	spin_unlock_irqrestore(&rd->lock, flags);
 }
 
@@ -626,7 +621,7 @@ static int hold_chain(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 int riso_sched_post(struct riso_flow *f, const struct ib_send_wr *wr)
 {
 	struct riso_dev *rd = f->rd;
-	int rounds = run_rounds();
+	int rounds = riso_sched_rounds();
 	int ret = RISO_SCHED_PASS;
 	unsigned long flags;
 	u64 now;
@@ -636,7 +631,7 @@ int riso_sched_post(struct riso_flow *f, const struct ib_send_wr *wr)
 		now = ktime_get_ns();
 		ret = hold_chain(f, wr, now);
 		if (!ret)
-			run(rd, f, rounds, &flags, now);
+			riso_sched_go(rd, f, rounds, &flags, now);
 	}
 	spin_unlock_irqrestore(&rd->lock, flags);
 	return ret;

@@ -102,7 +102,6 @@ static u64 find_limit(const struct riso_flow *f, enum riso_dir dir)
 /**
  * riso_window_room - what bounds the next post of a flow
  * @f: the flow
- * @next: what it posts
  *
  * A flow has to fill its path although only so many pieces of it may be out, so these are
  * larger on long paths. While its path is measured, it has one piece out at a time: so the
@@ -111,8 +110,9 @@ static u64 find_limit(const struct riso_flow *f, enum riso_dir dir)
  * Context: under &riso_dev.lock.
  * Return: the bounds.
  */
-struct riso_room riso_window_room(struct riso_flow *f, const struct riso_next *next)
+struct riso_room riso_window_room(struct riso_flow *f)
 {
+	const struct riso_next *next = &f->next;
 	const struct riso_bound *bound = &f->bound[next->dir];
 	u32 bounds = f->rd->arb[next->dir].bounds;
 	u32 chunk;
@@ -249,7 +249,6 @@ static const struct riso_slot *find_oldest(struct riso_dev *rd, const struct ris
 /**
  * riso_window_ask - may a flow post now, as far as the device goes?
  * @f: the flow
- * @next: what it posts
  * @l: limits that hold
  * @room: what bounds the post, filled in
  * @now: time, ns
@@ -259,26 +258,26 @@ static const struct riso_slot *find_oldest(struct riso_dev *rd, const struct ris
  * Context: under &riso_dev.lock.
  * Return: what the pacer says.
  */
-struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_next *next,
-				      const struct riso_pacer_limits *l,
+struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_pacer_limits *l,
 				      struct riso_room *room, u64 now)
 {
-	const struct riso_pacer *p = &f->rd->arb[next->dir].pacer;
+	enum riso_dir dir = f->next.dir;
+	const struct riso_pacer *p = &f->rd->arb[dir].pacer;
 	struct riso_pacer_piece piece = {};
 	const struct riso_slot *slot;
 	const struct riso_flow *oldest;
 
 	lockdep_assert_held(&f->rd->lock);
-	*room = riso_window_room(f, next);
+	*room = riso_window_room(f);
 	if (riso_pacer_is_full(p, l->window, room->need)) {
-		mark_stale_flow(f->rd, next->dir, l->window, now);
+		mark_stale_flow(f->rd, dir, l->window, now);
 		slot = find_oldest(f->rd, &oldest);
 		if (slot)
 			piece = (struct riso_pacer_piece) {
 				.known = true,
 				.posted_ns = slot->posted_ns,
 				.path_ns = oldest->path.rtt_min,
-				.bytes = slot->wire[next->dir],
+				.bytes = slot->wire[dir],
 			};
 	}
 	return riso_pacer_ask(p, l, room->need, &piece, now);

@@ -28,15 +28,29 @@ struct riso_room {
 	u64 limit;
 };
 
-struct riso_room riso_window_room(struct riso_flow *f, const struct riso_next *next);
+/**
+ * riso_window_fits - may the flow post, as far as what it has out goes?
+ * @f: the flow
+ * @room: what bounds its next post
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if it may. A flow with nothing out may post any message.
+ */
+static inline bool riso_window_fits(const struct riso_flow *f, const struct riso_room *room)
+{
+	u64 out = f->inflight[f->next.dir];
+
+	return f->slots->head == f->slots->tail || !out || out + room->need <= room->limit;
+}
+
+struct riso_room riso_window_room(struct riso_flow *f);
 void riso_window_rebound(struct riso_flow *f);
 void riso_window_update(struct riso_flow *f, enum riso_dir dir);
 void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire);
 void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire);
 void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire);
 void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 now);
-struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_next *next,
-				      const struct riso_pacer_limits *l,
+struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_pacer_limits *l,
 				      struct riso_room *room, u64 now);
 u64 riso_window_next_reap(struct riso_dev *rd, u64 now);
 
