@@ -222,49 +222,56 @@ static void add_whole(struct cut *c, struct riso_run *run, struct riso_rec *rec)
 		tag_run(c, run, rec, signaled);
 }
 
-static void make_chunk(struct cut *c, const struct riso_rec *rec, u32 len)
-{
-	struct riso_batch *b = c->f->batch;
-	struct ib_rdma_wr *wr = &b->wr[b->num];
-	int flags = rec->send_flags & ~IB_SEND_SIGNALED;
-
-	if (c->at.cur.done)
-		flags &= ~IB_SEND_FENCE;
-	*wr = rec->rdma;
-	wr->wr.sg_list = b->sge + b->num * c->f->max_sge;
-	wr->wr.wr_cqe = &riso_tag_next(c->f->slots)->inner;
-	wr->wr.send_flags = flags;
-	wr->remote_addr += c->at.cur.done;
-	wr->wr.num_sge = riso_chunk_cut((const struct riso_sge *)rec->sge, rec->wr.num_sge,
-					&c->at.cur, len, (struct riso_sge *)wr->wr.sg_list);
-	add_wr(c, &wr->wr);
-}
-
 /*
  * Chunks of a message, @max at most. If the message goes on behind them, the last one is
  * signaled: then what completes makes room.
  */
 static void add_chunks(struct cut *c, struct riso_run *run, const struct riso_rec *rec, u32 max)
 {
+	struct ib_cqe *inner = &riso_tag_next(c->f->slots)->inner;
 	u32 cost = riso_piece_wire(run->len, c->f->mtu);
-	u32 left = rec->len - c->at.cur.done;
+	struct riso_cursor cur = c->at.cur;
+	u32 left = rec->len - cur.done;
+	struct riso_batch *b = c->f->batch;
+	struct ib_sge *sge = b->sge + b->num * c->f->max_sge;
+	struct ib_rdma_wr *wr = &b->wr[b->num];
+	int flags = rec->send_flags & ~IB_SEND_SIGNALED;
 	u32 len = run->len;
+	u32 wire = 0;
+	u32 num = 0;
 	bool signaled;
 
-	if (!c->at.cur.done)
+	if (!cur.done)
 		trace_wr_split(c->f, c->at.seq, rec->wr_id, rec->len, c->qt->chunk);
-	do {
-		make_chunk(c, rec, len);
-		run->num++;
-		run->wire += cost;
+	add_wr(c, &wr->wr);
+	for (;;) {
+		*wr = rec->rdma;
+		wr->wr.next = &wr[1].wr;
+		wr->wr.wr_cqe = inner;
+		wr->wr.sg_list = sge;
+		wr->wr.send_flags = cur.done ? flags & ~IB_SEND_FENCE : flags;
+		wr->remote_addr += cur.done;
+		wr->wr.num_sge = riso_chunk_cut((const struct riso_sge *)rec->sge, rec->wr.num_sge,
+						&cur, len, (struct riso_sge *)sge);
+		num++;
+		wire += cost;
 		left -= len;
 		if (left < len) {
 			len = left;
 			cost = riso_piece_wire(len, c->f->mtu);
 		}
-	} while (left && run->num < max && (u64)c->wire + run->wire + cost <= c->bytes);
-	run->bytes = c->at.cur.done - run->at.cur.done;
+		if (!left || num == max || (u64)c->wire + wire + cost > c->bytes)
+			break;
+		wr++;
+		sge += c->f->max_sge;
+	}
+	c->last = &wr->wr;
+	b->num += num - 1;
+	run->num = num;
+	run->wire = wire;
+	run->bytes = cur.done - c->at.cur.done;
 	run->ends = !left;
+	c->at.cur = cur;
 	signaled = left || (rec->send_flags & IB_SEND_SIGNALED);
 	if (signaled)
 		c->last->send_flags |= IB_SEND_SIGNALED;

@@ -14,6 +14,7 @@
 #include "reason.h"
 #include "sched.h"
 #include "tag.h"
+#include "turn.h"
 #include "work.h"
 
 /**
@@ -68,7 +69,7 @@ void riso_classify_flow(struct riso_flow *f)
 	else if (mode == RISO_FLOW_MANAGED)
 		mode = RISO_FLOW_DRAIN;
 	riso_manage_set_mode(f, mode);
-	riso_sched_wake(f, ktime_get_ns());
+	riso_turn_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	riso_cq_use(f, mode == RISO_FLOW_MANAGED);
 	if (mode == RISO_FLOW_DRAIN)

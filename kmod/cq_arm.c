@@ -37,6 +37,27 @@ static bool may_be_quiet(const struct riso_cq *c)
 	       atomic_read(&c->cq->usecnt) == c->uses;
 }
 
+/* Let the reaper stand in for the provider, if it may; say whether it does. */
+static bool become_quiet(struct riso_cq *c, enum ib_cq_notify_flags flags)
+{
+	struct riso_dev *rd = c->rd;
+	unsigned long irq;
+	bool missed, quiet;
+
+	spin_lock_irqsave(&c->poll_lock, irq);
+	missed = c->soft_head != c->soft_tail;
+	if (!missed && !c->quiet && (flags & IB_CQ_NEXT_COMP)) {
+		spin_lock(&rd->lock);
+		WRITE_ONCE(c->quiet, may_be_quiet(c));
+		if (c->quiet)
+			list_add_tail(&c->quiet_list, &rd->quiet);
+		spin_unlock(&rd->lock);
+	}
+	quiet = c->quiet && !missed;
+	spin_unlock_irqrestore(&c->poll_lock, irq);
+	return quiet;
+}
+
 /**
  * riso_cq_notify - what the ULP's req_notify_cq does
  * @c: the CQ
@@ -57,22 +78,12 @@ static bool may_be_quiet(const struct riso_cq *c)
 int riso_cq_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
 {
 	struct riso_dev *rd = c->rd;
-	bool missed, quiet;
 	unsigned long irq;
+	bool missed;
 	int ret;
 
-	spin_lock_irqsave(&c->poll_lock, irq);
-	missed = c->soft_head != c->soft_tail;
-	if (!missed && !c->quiet && (flags & IB_CQ_NEXT_COMP) && READ_ONCE(rd->paces_chunks)) {
-		spin_lock(&rd->lock);
-		c->quiet = may_be_quiet(c);
-		if (c->quiet)
-			list_add_tail(&c->quiet_list, &rd->quiet);
-		spin_unlock(&rd->lock);
-	}
-	quiet = c->quiet && !missed;
-	spin_unlock_irqrestore(&c->poll_lock, irq);
-	if (quiet) {
+	/* One that just becomes quiet, or loud, is asked about again. */
+	if ((READ_ONCE(c->quiet) || READ_ONCE(rd->paces_chunks)) && become_quiet(c, flags)) {
 		riso_sched_run(rd);
 		return 0;
 	}
@@ -98,7 +109,7 @@ int riso_cq_notify(struct riso_cq *c, enum ib_cq_notify_flags flags)
 bool riso_cq_make_loud(struct riso_cq *c)
 {
 	lockdep_assert_held(&c->poll_lock);
-	c->quiet = false;
+	WRITE_ONCE(c->quiet, false);
 	spin_lock(&c->rd->lock);
 	list_del_init(&c->quiet_list);
 	spin_unlock(&c->rd->lock);

@@ -31,6 +31,7 @@
 #include "sched.h"
 #include "tag.h"
 #include "trace.h"
+#include "turn.h"
 #include "window.h"
 
 /* CQs that the reaper looks at in one go */
@@ -111,7 +112,7 @@ static void unlock_found(struct riso_dev *rd, struct found *b)
 	if (!b->locked)
 		return;
 	if (b->flow)
-		riso_sched_wake(b->flow, b->now);
+		riso_turn_wake(b->flow, b->now);
 	b->flow = NULL;
 	b->locked = false;
 	spin_unlock(&rd->lock);
@@ -121,10 +122,10 @@ static void unlock_found(struct riso_dev *rd, struct found *b)
 static void note_room(struct riso_flow *f, struct found *b)
 {
 	if (b->flow && b->flow != f)
-		riso_sched_wake(b->flow, b->now);
+		riso_turn_wake(b->flow, b->now);
 	b->flow = riso_sched_holds(f) ? f : NULL;
 	if (!b->flow)
-		riso_sched_wake(f, b->now);
+		riso_turn_wake(f, b->now);
 }
 
 /* One completion of ours: rewrite it for the ULP, or say that it is hidden. */

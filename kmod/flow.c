@@ -30,6 +30,7 @@
 #include "sched.h"
 #include "tag.h"
 #include "trace.h"
+#include "turn.h"
 #include "window.h"
 #include "work.h"
 
@@ -135,7 +136,7 @@ void riso_flow_pause(struct riso_flow *f)
 	spin_lock_irq(&rd->lock);
 	f->paused = true;
 	riso_open_update(f);
-	riso_sched_remove(f);
+	riso_turn_remove(f);
 	spin_unlock_irq(&rd->lock);
 	wait_event(rd->wait, !READ_ONCE(f->posting));
 	/* The one that posted may still be on its way out. */
@@ -159,7 +160,7 @@ void riso_flow_resume(struct riso_flow *f)
 	f->paused = false;
 	if (f->phase == RISO_PHASE_REFUSED)
 		queue_delayed_work(riso_wq, &f->refuse, 0);
-	riso_sched_wake(f, ktime_get_ns());
+	riso_turn_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	riso_sched_run(rd);
 }
@@ -267,7 +268,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr, int 
 		if (f->state == IB_QPS_ERR)
 			riso_flow_step(f, RISO_ON_FAIL);
 	}
-	riso_sched_wake(f, ktime_get_ns());
+	riso_turn_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		reset_flow(f);

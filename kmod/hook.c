@@ -39,6 +39,7 @@
 #include "ring.h"
 #include "sched.h"
 #include "tag.h"
+#include "turn.h"
 #include "work.h"
 
 struct riso_dev *riso_hook_devs[RISO_MAX_DEVS];
@@ -297,7 +298,7 @@ static void hand_over(struct riso_flow *f)
 		}
 		done = done || !time_before(jiffies, end);
 		riso_flow_step(f, done ? RISO_ON_HANDED_OVER : RISO_ON_HAND_OVER);
-		riso_sched_wake(f, ktime_get_ns());
+		riso_turn_wake(f, ktime_get_ns());
 		done = f->phase != RISO_PHASE_ENDING;
 		spin_unlock_irq(&rd->lock);
 		if (done)
@@ -366,7 +367,7 @@ static void flush(struct riso_flow *f)
 
 	spin_lock_irq(&rd->lock);
 	riso_flow_step(f, RISO_ON_FAIL);
-	riso_sched_wake(f, ktime_get_ns());
+	riso_turn_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	riso_sched_run(rd);
 }

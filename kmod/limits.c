@@ -43,7 +43,7 @@ bool riso_limits_update(struct riso_dev *rd)
 	rd->chunk_ns = riso_time_of(rd->chunk, rd->cfg.safe_util);
 	rd->window = find_window(rd);
 	rd->lately_ns = riso_time_of(riso_open_window(rd) / 2, rd->cfg.max_rate);
-	rd->paces_chunks = rd->chunk_ns >= RISO_TICK_NS;
+	WRITE_ONCE(rd->paces_chunks, rd->chunk_ns >= RISO_TICK_NS);
 	rd->was_shaped = riso_is_shaped(rd);
 	if (was != rd->was_shaped)
 		rd->toggled_ns = now;

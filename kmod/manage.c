@@ -19,6 +19,7 @@
 #include "ring.h"
 #include "sched.h"
 #include "tag.h"
+#include "turn.h"
 #include "work.h"
 
 enum {
@@ -215,12 +216,12 @@ void riso_manage_join_group(struct riso_flow *f)
 		return;
 	riso_manage_tally(f, true);
 	spin_lock_irq(&rd->lock);
-	riso_sched_remove(f);
+	riso_turn_remove(f);
 	if (old && old != g)
 		leave_group(f, old, g);
 	f->group = g;
 	g->weight = f->weight;
-	riso_sched_wake(f, ktime_get_ns());
+	riso_turn_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	riso_group_put(rd, old);
 }

@@ -15,6 +15,7 @@
 #include "pump.h"
 #include "sched.h"
 #include "trace.h"
+#include "turn.h"
 
 static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 {
@@ -36,7 +37,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	trace_timer_fire(rd, late);
 	WRITE_ONCE(rd->timer_ns, U64_MAX);
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
-		riso_sched_wake(f, now);
+		riso_turn_wake(f, now);
 	list_for_each_entry(f, &rd->parked, arb)
 		rd->want_ns = min(rd->want_ns, f->retry_ns);
 	spin_unlock_irqrestore(&rd->lock, flags);

@@ -21,8 +21,6 @@ void riso_sched_run(struct riso_dev *rd);
 int riso_sched_rounds(void);
 void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		   unsigned long *flags, u64 now);
-void riso_sched_wake(struct riso_flow *f, u64 now);
-void riso_sched_remove(struct riso_flow *f);
 void riso_sched_refresh(struct riso_flow *f);
 void riso_sched_unstick(struct riso_flow *f, u64 now);
 void riso_sched_forget(struct riso_flow *f);

@@ -59,7 +59,6 @@ struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
 {
 	struct riso_pacer_say say = {
 		.verdict = RISO_PACER_GO,
-		.bytes = RISO_NEVER,
 		.when = RISO_NEVER,
 	};
 	__u64 clock = 0;
@@ -81,10 +80,7 @@ struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
 		say.when = clock;
 		return say;
 	}
-	if (l->clocked)
-		say.bytes = riso_bytes_in(now + l->tick_ns -
-					  riso_max(p->next, now - l->lag_ns), l->pace);
-	say.bytes = riso_min(say.bytes, l->window - riso_min(l->window, p->load));
+	say.bytes = riso_pacer_bytes(p, l, now);
 	return say;
 }
 

@@ -159,13 +159,32 @@ static inline bool riso_pacer_is_full(const struct riso_pacer *p, __u64 window, 
  * @need: the bytes
  * @now: time, ns
  *
- * Return: true if so; riso_pacer_ask() says RISO_PACER_GO then.
+ * Return: true if so; riso_pacer_ask() says RISO_PACER_GO then, and riso_pacer_bytes().
  */
 static inline bool riso_pacer_is_open(const struct riso_pacer *p,
 				      const struct riso_pacer_limits *l, __u64 need, __u64 now)
 {
 	return !(l->clocked && p->next > now + l->tick_ns) &&
 	       !riso_pacer_is_full(p, l->window, need);
+}
+
+/**
+ * riso_pacer_bytes - how much may be posted at once
+ * @p: the pacer
+ * @l: the limits
+ * @now: time, ns, at which bulk may be posted
+ *
+ * Return: bytes; one piece may be more.
+ */
+static inline __u64 riso_pacer_bytes(const struct riso_pacer *p,
+				     const struct riso_pacer_limits *l, __u64 now)
+{
+	__u64 bytes = l->window - riso_min(l->window, p->load);
+
+	if (!l->clocked)
+		return bytes;
+	return riso_min(bytes, riso_bytes_in(now + l->tick_ns -
+					     riso_max(p->next, now - l->lag_ns), l->pace));
 }
 
 /**
