@@ -114,6 +114,21 @@ static u32 count_fits(const struct riso_flow *f, const struct riso_rec *rec, u64
 	return min(room, entries);
 }
 
+/*
+ * Few chunks of a message fit, and more will when others complete. As many as may have a tag
+ * together wait for each other, or ever fewer would go out at once.
+ */
+static bool waits_for_more(const struct riso_flow *f, const struct riso_next *next, u32 fits)
+{
+	const struct riso_bound *bound = &f->bound[next->dir];
+	const struct riso_slots *s = f->slots;
+	const u8 sure = RISO_SLOT_POSTED | RISO_SLOT_SIGNALED;
+
+	return f->phase == RISO_PHASE_PACED && next->cut && fits < bound->share &&
+	       (u64)fits * bound->chunk < next->left && s->head != s->tail &&
+	       (riso_tag_at(s, s->head - 1)->flags & sure) == sure;
+}
+
 /**
  * riso_batch_next - could this flow post now, as far as the flow itself goes?
  * @f: a managed flow
@@ -128,6 +143,7 @@ bool riso_batch_next(struct riso_flow *f, u64 now, struct riso_next *next)
 {
 	struct riso_ring *q = &f->q;
 	const struct riso_rec *rec;
+	u32 fits;
 
 	lockdep_assert_held(&f->rd->lock);
 	if (f->posting || f->paused || f->phase == RISO_PHASE_REFUSED)
@@ -141,7 +157,8 @@ bool riso_batch_next(struct riso_flow *f, u64 now, struct riso_next *next)
 		return false;
 	rec = riso_ring_at(q, q->head);
 	*next = next_of(rec, q->cur.done);
-	return count_fits(f, rec, q->cur.done);
+	fits = count_fits(f, rec, q->cur.done);
+	return fits && !waits_for_more(f, next, fits);
 }
 
 /* A batch that is being made */
