@@ -140,6 +140,14 @@ static inline __u32 riso_chunk_cut(const struct riso_sge *in, __u32 num,
 	__u32 n = 0;
 
 	cur->done += len;
+	/* Most chunks lie within one element. */
+	if (len && cur->sge < num && len < in[cur->sge].length - cur->off) {
+		out[0].addr = in[cur->sge].addr + cur->off;
+		out[0].length = len;
+		out[0].lkey = in[cur->sge].lkey;
+		cur->off += len;
+		return 1;
+	}
 	while (len && cur->sge < num) {
 		__u32 part = in[cur->sge].length - cur->off;
 
