@@ -57,6 +57,10 @@ static struct riso_cq *add_cq(struct riso_dev *rd, struct ib_cq *cq, u32 room)
 	INIT_LIST_HEAD(&c->quiet_list);
 	INIT_WORK(&c->wake, wake_ulp);
 	hash_add_rcu(rd->cqs, &c->hash, (unsigned long)cq);
+	c->lane = riso_lane_take(cq, c);
+	spin_lock_irq(&rd->lock);
+	riso_cq_update_lane(c);
+	spin_unlock_irq(&rd->lock);
 	return c;
 }
 
@@ -98,6 +102,7 @@ void riso_cq_destroyed(struct riso_dev *rd, struct ib_cq *cq)
 	c = riso_cq_find(rd, cq);
 	if (c) {
 		hash_del_rcu(&c->hash);
+		riso_lane_leave(c->lane);
 		spin_lock_irq(&c->poll_lock);
 		c->dead = true;
 		if (c->quiet)
@@ -362,6 +367,7 @@ void riso_cq_forget(struct riso_dev *rd)
 	lockdep_assert_held(&rd->mutex);
 	hash_for_each_safe(rd->cqs, bkt, tmp, c, hash) {
 		hash_del_rcu(&c->hash);
+		riso_lane_leave(c->lane);
 		cancel_work_sync(&c->wake);
 		riso_cq_bury(c);
 		call_rcu(&c->rcu, free_cq_rcu);

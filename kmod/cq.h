@@ -13,6 +13,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "dev.h"
+#include "lane.h"
 #include "work.h"
 
 struct riso_flow;
@@ -31,6 +32,7 @@ enum {
  * @hash: in &riso_dev.cqs, RCU
  * @rd: its device
  * @cq: the CQ
+ * @lane: where the hooks find it, NULL if there was no room
  * @room: CQEs that may still be reserved, if the CQ is private
  * @quiet_list: in &riso_dev.quiet while @quiet
  * @poll_lock: one poller at a time, so that what the reaper took is delivered
@@ -58,6 +60,7 @@ struct riso_cq {
 	struct hlist_node hash;
 	struct riso_dev *rd;
 	struct ib_cq *cq;
+	struct riso_lane *lane;
 	u32 room;
 	bool tagged;
 	bool resting;
@@ -83,6 +86,14 @@ struct riso_cq {
 static inline u32 riso_cq_soft_room(const struct riso_cq *c)
 {
 	return RISO_SOFT - (c->soft_tail - c->soft_head);
+}
+
+/* See again whether the polls of a CQ may pass; under &riso_dev.lock. */
+static inline void riso_cq_update_lane(struct riso_cq *c)
+{
+	lockdep_assert_held(&c->rd->lock);
+	if (c->lane)
+		WRITE_ONCE(c->lane->poll, c->rd->timing ? NULL : c->rd->orig.poll_cq);
 }
 
 /**

@@ -116,6 +116,11 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp, const struct ib_qp_
 	riso_classify_flow(f);
 	riso_observe_flow(f, NULL);
 	hash_add_rcu(rd->qps[user], &f->hash, (unsigned long)qp);
+	if (!user)
+		f->lane = riso_lane_take(qp, f);
+	spin_lock_irq(&rd->lock);
+	riso_flow_update_lane(f);
+	spin_unlock_irq(&rd->lock);
 	riso_nl_changed();
 	trace_flow_create(f, riso_reason_of(f));
 	riso_dev_unlock(rd);
@@ -305,6 +310,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 	riso_notify_error(f);
 	riso_notify_gone(f);
 	hash_del_rcu(&f->hash);
+	riso_lane_leave(f->lane);
 	/* Another QP may have the number already. */
 	xa_cmpxchg(&rd->qpns, f->qpn, f, NULL, GFP_KERNEL);
 	riso_nl_changed();
@@ -404,6 +410,7 @@ void riso_flow_forget_all(struct riso_dev *rd)
 	xa_for_each(&rd->qpns, qpn, f) {
 		xa_erase(&rd->qpns, qpn);
 		hash_del_rcu(&f->hash);
+		riso_lane_leave(f->lane);
 		spin_lock_irq(&rd->lock);
 		list_del_init(&f->news);
 		spin_unlock_irq(&rd->lock);

@@ -15,6 +15,7 @@
 #include "batch.h"
 #include "core/phase.h"
 #include "dev.h"
+#include "lane.h"
 #include "observe.h"
 #include "ring.h"
 #include "rule.h"
@@ -41,6 +42,7 @@ enum riso_flow_mode {
  * @class: latency, throughput or bandwidth
  * @group: flows that it shares with
  * @cq: shadow of the send CQ
+ * @lane: where the hooks find it, NULL if it is not of the kernel, or there was no room
  * @passed: what it has posted while open, NULL if it is never open
  * @slots: its tags
  * @seen: counts of this time of being observed, NULL at other times
@@ -137,6 +139,7 @@ struct riso_flow {
 	struct riso_group *group;
 	struct riso_cq *cq;
 
+	struct riso_lane *lane;
 	struct riso_passed __percpu *passed;
 	struct riso_slots *slots;
 	struct riso_traffic __percpu *seen;
@@ -234,6 +237,15 @@ static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
 		if (f->qp == qp)
 			return f;
 	return NULL;
+}
+
+/* See again whether the posts of a flow pass; under &riso_dev.lock. */
+static inline void riso_flow_update_lane(struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->lock);
+	if (f->lane)
+		WRITE_ONCE(f->lane->post, f->mode == RISO_FLOW_PASS && !f->rd->observing ?
+			   f->rd->orig.post_send : NULL);
 }
 
 /* Something happens that changes how what is held goes out; under &riso_dev.lock. */

@@ -19,8 +19,8 @@
  * polled around us.
  *
  * Contexts: post_send, poll_cq and req_notify_cq in any; the others may sleep.
- * A user-space QP costs a test, and an unmanaged kernel QP, or a CQ that no managed
- * flow uses, one look-up, and neither a store to shared memory.
+ * A QP or CQ of a program costs a look-up and a test, and an unmanaged kernel QP, or a CQ that no
+ * managed flow uses, one look-up (lane.c), and neither a store to shared memory.
  */
 
 #include <linux/delay.h>
@@ -33,6 +33,7 @@
 #include "dev.h"
 #include "flow.h"
 #include "hook.h"
+#include "lane.h"
 #include "manage.h"
 #include "observe.h"
 #include "open.h"
@@ -85,62 +86,42 @@ static noinline int post_managed(struct riso_flow *f, const struct ib_send_wr *w
 	return ret;
 }
 
-/*
- * The hooks of posts and polls look something up, and most of the time pass on. They keep their
- * CPU meanwhile, which is cheaper than RCU's own lock and holds grace periods up as well. On
- * PREEMPT_RT they cannot, as the provider's locks sleep.
- */
-static __always_inline void look_up_begin(void)
-{
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		rcu_read_lock();
-	else
-		rcu_read_lock_sched();
-}
-
-static __always_inline void look_up_end(void)
-{
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		rcu_read_unlock();
-	else
-		rcu_read_unlock_sched();
-}
-
-/*
- * An open flow: its owner keeps the QP alive, and so the flow. Called between look_up_begin() and
- * look_up_end(), which it calls itself.
- */
+/* An open flow: its owner keeps the QP alive, and so the flow. */
 static noinline int post_open(struct ib_qp *qp, const struct ib_send_wr *wr,
 			      const struct ib_send_wr **bad_wr, const struct riso_flow *f)
 {
 	int err;
 
+	/* Where the provider's locks sleep, Tasks RCU does not see that we are here. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_lock();
 	preempt_disable();
 	riso_open_count(f, wr, 1);
 	preempt_enable();
-	/* Where the provider's locks sleep, Tasks RCU does not see that we are here. */
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		look_up_end();
 	/* Some providers refuse without saying where. */
 	*bad_wr = wr;
 	err = f->rd->orig.post_send(qp, wr, bad_wr);
-	if (unlikely(err)) {
+	if (unlikely(err) && *bad_wr) {
 		preempt_disable();
 		riso_open_count(f, *bad_wr, -1);
 		preempt_enable();
 	}
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		look_up_end();
+		rcu_read_unlock();
 	return err;
 }
 
-/* A flow that is managed, or observed */
-static noinline int post_looked_at(struct riso_dev *rd, struct ib_qp *qp,
-				   const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr)
+/* A flow that is managed or observed, or has no lane */
+static noinline int post_looked_at(struct ib_qp *qp, const struct ib_send_wr *wr,
+				   const struct ib_send_wr **bad_wr)
 {
-	struct riso_flow *f;
+	struct riso_dev *rd = dev_of(qp->device);
 	int ret = RISO_SCHED_PASS;
+	struct riso_flow *f;
 
+	/* rxe calls with no work request for user QPs: it is a doorbell. */
+	if (qp->uobject)
+		return rd->orig.post_send(qp, wr, bad_wr);
 	rcu_read_lock();
 	f = riso_flow_find(rd, qp, false);
 	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
@@ -161,33 +142,31 @@ static noinline int post_looked_at(struct riso_dev *rd, struct ib_qp *qp,
 static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 			  const struct ib_send_wr **bad_wr)
 {
-	struct riso_dev *rd = dev_of(qp->device);
-	struct riso_flow *f;
+	const struct riso_flow *f;
+	struct riso_lane *l;
+	typeof(l->post) post;
 
-	/* rxe calls with no work request for user QPs: it is a doorbell. */
-	if (qp->uobject)
-		return rd->orig.post_send(qp, wr, bad_wr);
-	look_up_begin();
-	f = riso_flow_find(rd, qp, false);
-	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
-		/* Pairs with the release in riso_open_update(). */
-		if (smp_load_acquire(&f->open))
-			return post_open(qp, wr, bad_wr, f);
-	} else if (likely(!READ_ONCE(rd->observing))) {
-		look_up_end();
-		return rd->orig.post_send(qp, wr, bad_wr);
-	}
-	look_up_end();
-	return post_looked_at(rd, qp, wr, bad_wr);
+	if (unlikely(!riso_lane_find(qp, &l)))
+		return post_looked_at(qp, wr, bad_wr);
+	post = READ_ONCE(l->post);
+	if (likely(post))
+		return post(qp, wr, bad_wr);
+	f = l->f;
+	/* Pairs with the release in riso_open_update(). */
+	if (smp_load_acquire(&f->open))
+		return post_open(qp, wr, bad_wr, f);
+	return post_looked_at(qp, wr, bad_wr);
 }
 
-/* A CQ that may have our tags, or is timed, or has no shadow */
-static noinline int poll_looked_at(struct riso_dev *rd, struct ib_cq *cq, int num,
-				   struct ib_wc *wc)
+/* A CQ that may have our tags, or is timed, or has no lane */
+static noinline int poll_looked_at(struct ib_cq *cq, int num, struct ib_wc *wc)
 {
+	struct riso_dev *rd = dev_of(cq->device);
 	struct riso_cq *c;
 	int ret;
 
+	if (cq->uobject)
+		return rd->orig.poll_cq(cq, num, wc);
 	rcu_read_lock();
 	c = riso_cq_find(rd, cq);
 	if (c && READ_ONCE(c->tagged)) {
@@ -206,29 +185,49 @@ static noinline int poll_looked_at(struct riso_dev *rd, struct ib_cq *cq, int nu
 	return ret;
 }
 
+/*
+ * Who polls around us keeps its CPU meanwhile, which is cheaper than RCU's own lock and holds grace
+ * periods up as well. On PREEMPT_RT it cannot, as the provider's locks sleep.
+ */
+static __always_inline void pass_begin(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_lock();
+	else
+		rcu_read_lock_sched();
+}
+
+static __always_inline void pass_end(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_unlock();
+	else
+		rcu_read_unlock_sched();
+}
+
 static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 {
-	struct riso_dev *rd = dev_of(cq->device);
-	struct riso_cq *c;
+	struct riso_lane *l;
+	typeof(l->poll) poll;
 	int ret;
 
-	if (cq->uobject)
-		return rd->orig.poll_cq(cq, num, wc);
-	look_up_begin();
-	c = riso_cq_find(rd, cq);
-	if (!c || READ_ONCE(c->tagged) || READ_ONCE(rd->timing)) {
-		look_up_end();
-		return poll_looked_at(rd, cq, num, wc);
+	if (unlikely(!riso_lane_find(cq, &l)))
+		return poll_looked_at(cq, num, wc);
+	pass_begin();
+	poll = READ_ONCE(l->poll);
+	if (!poll || READ_ONCE(l->c->tagged)) {
+		pass_end();
+		return poll_looked_at(cq, num, wc);
 	}
-	ret = rd->orig.poll_cq(cq, num, wc);
+	ret = poll(cq, num, wc);
 	/*
 	 * A flow may have posted meanwhile, and its tags be among what was found. Pairs with
 	 * &riso_dev.lock: a flow posts under it after riso_cq.tagged was set.
 	 */
 	smp_rmb();
-	if (unlikely(READ_ONCE(c->tagged)) && ret > 0)
-		ret = riso_cq_poll(c, num, ret, wc);
-	look_up_end();
+	if (unlikely(READ_ONCE(l->c->tagged)))
+		ret = ret > 0 ? riso_cq_poll(l->c, num, ret, wc) : ret;
+	pass_end();
 	return ret;
 }
 

@@ -26,6 +26,7 @@
 #include <linux/spinlock.h>
 
 #include "core/wr.h"
+#include "cq.h"
 #include "dev.h"
 #include "flow.h"
 
@@ -292,6 +293,32 @@ static void equip_flows(struct riso_dev *rd)
 	free_percpu(spare);
 }
 
+/* Have the hooks look at all that is posted, or at when it completes, or let it pass again. */
+static void set_looking(struct riso_dev *rd, bool observing, bool timing)
+{
+	struct riso_flow *f;
+	struct riso_cq *c;
+	unsigned long qpn;
+	u32 cost = 0;
+	int bkt;
+
+	riso_dev_lock(rd);
+	WRITE_ONCE(rd->observing, observing);
+	WRITE_ONCE(rd->timing, timing);
+	xa_for_each(&rd->qpns, qpn, f) {
+		spin_lock_irq(&rd->lock);
+		riso_flow_update_lane(f);
+		spin_unlock_irq(&rd->lock);
+		riso_dev_pass(rd, &cost, 1);
+	}
+	hash_for_each(rd->cqs, bkt, c, hash) {
+		spin_lock_irq(&rd->lock);
+		riso_cq_update_lane(c);
+		spin_unlock_irq(&rd->lock);
+	}
+	riso_dev_unlock(rd);
+}
+
 /**
  * riso_observe_update - the state of a device, or whether it measures, has changed
  * @rd: the device
@@ -309,13 +336,11 @@ void riso_observe_update(struct riso_dev *rd)
 
 	lockdep_assert_held(&rd->control);
 	if ((rd->observing && !observing) || (rd->timing && !timing)) {
-		WRITE_ONCE(rd->observing, observing);
-		WRITE_ONCE(rd->timing, timing);
+		set_looking(rd, observing, timing);
 		synchronize_rcu();
 	}
 	equip_flows(rd);
-	WRITE_ONCE(rd->observing, observing);
-	WRITE_ONCE(rd->timing, timing);
+	set_looking(rd, observing, timing);
 	if (!ended)
 		return;
 	/* Nor does a dump read what fold() has left. */

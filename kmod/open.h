@@ -13,7 +13,7 @@
 /**
  * riso_open_count - count what passes of an open flow
  * @f: the flow
- * @wr: first work request
+ * @wr: first work request, not NULL
  * @sign: 1, or -1 for what the provider has refused
  *
  * Nothing is written that another CPU writes.
@@ -26,9 +26,10 @@ static __always_inline void riso_open_count(const struct riso_flow *f,
 	struct riso_passed __percpu *whole = READ_ONCE(READ_ONCE(f->group)->passed);
 	struct riso_passed __percpu *own = READ_ONCE(f->passed);
 
-	for (; wr; wr = wr->next) {
-		enum riso_dir dir = riso_wr_is_read(wr->opcode) ? RISO_RX : RISO_TX;
-		s64 len = riso_wr_has_data(wr->opcode) ? riso_wr_bytes(wr) : 0;
+	do {
+		u32 traits = riso_wr_traits(wr->opcode);
+		enum riso_dir dir = traits & RISO_WR_READ ? RISO_RX : RISO_TX;
+		s64 len = traits & RISO_WR_DATA ? riso_wr_bytes(wr) : 0;
 
 		this_cpu_add(own->bytes[dir], sign * len);
 		this_cpu_add(own->wrs, sign);
@@ -37,7 +38,7 @@ static __always_inline void riso_open_count(const struct riso_flow *f,
 			continue;
 		this_cpu_add(whole->bytes[dir], sign * len);
 		this_cpu_add(whole->wrs, sign);
-	}
+	} while ((wr = wr->next));
 }
 
 void riso_open_equip(struct riso_flow *f);

@@ -88,6 +88,8 @@ static inline u64 riso_wr_bytes(const struct ib_send_wr *wr)
 	u64 bytes = 0;
 	int i;
 
+	if (likely(wr->num_sge == 1))
+		return wr->sg_list[0].length;
 	for (i = 0; i < wr->num_sge; i++)
 		bytes += wr->sg_list[i].length;
 	return bytes;

@@ -46,120 +46,88 @@ enum riso_wr_kind {
 };
 
 enum riso_wr_traits {
-	RISO_WR_DATA = 1,	/* has a payload */
-	RISO_WR_READ = 2,	/* which comes from the peer */
-	RISO_WR_FETCH = 4,	/* takes one of the QP's max_rd_atomic */
-	RISO_WR_TOLD = 8,	/* the peer gets a completion by it */
-	RISO_WR_CUT = 16,	/* may be cut into chunks */
-	RISO_WR_USER = 32,	/* libibverbs has it, under the same number */
-};
-
-/**
- * struct riso_wr_type - what an opcode does
- * @kind: the structure, see &enum riso_wr_kind
- * @traits: bits of &enum riso_wr_traits
- */
-struct riso_wr_type {
-	__u8 kind;
-	__u8 traits;
+	RISO_WR_KIND = 7,	/* enum riso_wr_kind */
+	RISO_WR_DATA = 8,	/* has a payload */
+	RISO_WR_READ = 16,	/* which comes from the peer */
+	RISO_WR_FETCH = 32,	/* takes one of the QP's max_rd_atomic */
+	RISO_WR_TOLD = 64,	/* the peer gets a completion by it */
+	RISO_WR_CUT = 128,	/* may be cut into chunks */
+	RISO_WR_USER = 256,	/* libibverbs has it, under the same number */
 };
 
 /* The longest message of the InfiniBand architecture, bytes */
 #define RISO_MESSAGE_MAX 0x80000000u
 
 /**
- * riso_wr_type - what an opcode does
+ * riso_wr_traits - what an opcode does
  * @opcode: of a work request
  *
  * Only plain WRITE and READ are cut: RC places their bytes in order, so the peer cannot
  * tell. A SEND or an immediate takes a receive of the peer and tells it a length.
  *
- * Return: the entry; of an opcode that is not known, one that has data and tells the peer.
+ * Return: bits of &enum riso_wr_traits; of an opcode that is not known, it has data and tells the
+ * peer.
  */
-static inline const struct riso_wr_type *riso_wr_type(__u32 opcode)
+static inline __u32 riso_wr_traits(__u32 opcode)
 {
-	static const struct riso_wr_type unknown = {
-		RISO_WR_UNKNOWN, RISO_WR_DATA | RISO_WR_TOLD,
-	};
-	static const struct riso_wr_type types[RISO_OPCODES] = {
-		[RISO_OPCODE_WRITE] = {
-			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_CUT | RISO_WR_USER,
-		},
-		[RISO_OPCODE_WRITE_IMM] = {
-			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
-		},
-		[RISO_OPCODE_SEND] = {
-			RISO_WR_PLAIN, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
-		},
-		[RISO_OPCODE_SEND_IMM] = {
-			RISO_WR_PLAIN, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
-		},
-		[RISO_OPCODE_READ] = {
-			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH | RISO_WR_CUT |
-				      RISO_WR_USER,
-		},
-		[RISO_OPCODE_CMP_AND_SWP] = {
-			RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH | RISO_WR_USER,
-		},
-		[RISO_OPCODE_FETCH_AND_ADD] = {
-			RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH | RISO_WR_USER,
-		},
-		[RISO_OPCODE_LOCAL_INV] = { RISO_WR_PLAIN, RISO_WR_USER },
+	static const __u16 traits[RISO_OPCODES] = {
+		[RISO_OPCODE_WRITE] = RISO_WR_RDMA | RISO_WR_DATA | RISO_WR_CUT | RISO_WR_USER,
+		[RISO_OPCODE_WRITE_IMM] = RISO_WR_RDMA | RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+		[RISO_OPCODE_SEND] = RISO_WR_PLAIN | RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+		[RISO_OPCODE_SEND_IMM] = RISO_WR_PLAIN | RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+		[RISO_OPCODE_READ] = RISO_WR_RDMA | RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH |
+				     RISO_WR_CUT | RISO_WR_USER,
+		[RISO_OPCODE_CMP_AND_SWP] = RISO_WR_ATOMIC | RISO_WR_DATA | RISO_WR_FETCH |
+					    RISO_WR_USER,
+		[RISO_OPCODE_FETCH_AND_ADD] = RISO_WR_ATOMIC | RISO_WR_DATA | RISO_WR_FETCH |
+					      RISO_WR_USER,
+		[RISO_OPCODE_LOCAL_INV] = RISO_WR_PLAIN | RISO_WR_USER,
 		/* The kernel has no structure for it: only programs bind memory windows. */
-		[RISO_OPCODE_BIND_MW] = { RISO_WR_UNKNOWN, RISO_WR_USER },
-		[RISO_OPCODE_SEND_INV] = {
-			RISO_WR_PLAIN, RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
-		},
-		[RISO_OPCODE_READ_INV] = {
-			RISO_WR_RDMA, RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH,
-		},
-		[RISO_OPCODE_MASKED_CMP_AND_SWP] = {
-			RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH,
-		},
-		[RISO_OPCODE_MASKED_FETCH_AND_ADD] = {
-			RISO_WR_ATOMIC, RISO_WR_DATA | RISO_WR_FETCH,
-		},
-		[RISO_OPCODE_REG_MR] = { RISO_WR_REG, 0 },
+		[RISO_OPCODE_BIND_MW] = RISO_WR_UNKNOWN | RISO_WR_USER,
+		[RISO_OPCODE_SEND_INV] = RISO_WR_PLAIN | RISO_WR_DATA | RISO_WR_TOLD | RISO_WR_USER,
+		[RISO_OPCODE_READ_INV] = RISO_WR_RDMA | RISO_WR_DATA | RISO_WR_READ | RISO_WR_FETCH,
+		[RISO_OPCODE_MASKED_CMP_AND_SWP] = RISO_WR_ATOMIC | RISO_WR_DATA | RISO_WR_FETCH,
+		[RISO_OPCODE_MASKED_FETCH_AND_ADD] = RISO_WR_ATOMIC | RISO_WR_DATA | RISO_WR_FETCH,
+		[RISO_OPCODE_REG_MR] = RISO_WR_REG,
 	};
+	__u32 found = opcode < RISO_OPCODES ? traits[opcode] : 0;
 
-	if (opcode >= RISO_OPCODES || !(types[opcode].kind | types[opcode].traits))
-		return &unknown;
-	return &types[opcode];
+	return found ? found : RISO_WR_UNKNOWN | RISO_WR_DATA | RISO_WR_TOLD;
 }
 
 static inline enum riso_wr_kind riso_wr_kind(__u32 opcode)
 {
-	return (enum riso_wr_kind)riso_wr_type(opcode)->kind;
+	return (enum riso_wr_kind)(riso_wr_traits(opcode) & RISO_WR_KIND);
 }
 
 static inline bool riso_wr_has_data(__u32 opcode)
 {
-	return riso_wr_type(opcode)->traits & RISO_WR_DATA;
+	return riso_wr_traits(opcode) & RISO_WR_DATA;
 }
 
 static inline bool riso_wr_is_read(__u32 opcode)
 {
-	return riso_wr_type(opcode)->traits & RISO_WR_READ;
+	return riso_wr_traits(opcode) & RISO_WR_READ;
 }
 
 static inline bool riso_wr_is_fetch(__u32 opcode)
 {
-	return riso_wr_type(opcode)->traits & RISO_WR_FETCH;
+	return riso_wr_traits(opcode) & RISO_WR_FETCH;
 }
 
 static inline bool riso_wr_is_told(__u32 opcode)
 {
-	return riso_wr_type(opcode)->traits & RISO_WR_TOLD;
+	return riso_wr_traits(opcode) & RISO_WR_TOLD;
 }
 
 static inline bool riso_wr_is_cut(__u32 opcode)
 {
-	return riso_wr_type(opcode)->traits & RISO_WR_CUT;
+	return riso_wr_traits(opcode) & RISO_WR_CUT;
 }
 
 static inline bool riso_wr_is_user(__u32 opcode)
 {
-	return riso_wr_type(opcode)->traits & RISO_WR_USER;
+	return riso_wr_traits(opcode) & RISO_WR_USER;
 }
 
 /**

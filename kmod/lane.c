@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lanes: what the hooks look up about a QP or a CQ of the kernel.
+ *
+ * Owns the table of lanes, one for all devices. It is a look-up that costs hardly anything: it
+ * follows no list, so nobody has to hold grace periods up, and what passes is called right from
+ * there. Who finds no lane looks in the hash of the device, which knows all.
+ *
+ * lane_lock covers who has a lane. What it says is written by flow.h and cq.h under
+ * &riso_dev.lock. The hooks read both without a lock, in any context: for as long as a QP or CQ
+ * exists its lane has the same key and leads to the same place.
+ */
+
+#include <linux/cache.h>
+#include <linux/spinlock.h>
+
+#include "lane.h"
+
+static_assert(sizeof(struct riso_lane) * RISO_LANE_WAYS == 64);
+
+struct riso_lane riso_lanes[RISO_LANE_WAYS << RISO_LANE_BITS] ____cacheline_aligned;
+static DEFINE_SPINLOCK(lane_lock);
+
+/**
+ * riso_lane_take - give a QP or a CQ a lane
+ * @key: its address
+ * @to: its flow or its shadow
+ *
+ * Nothing passes yet.
+ *
+ * Context: process.
+ * Return: the lane, or NULL if those that it may have are taken.
+ */
+struct riso_lane *riso_lane_take(const void *key, void *to)
+{
+	struct riso_lane *l = &riso_lanes[hash_ptr(key, RISO_LANE_BITS) * RISO_LANE_WAYS];
+	struct riso_lane *end = l + RISO_LANE_WAYS;
+	unsigned long flags;
+
+	spin_lock_irqsave(&lane_lock, flags);
+	while (l < end && l->key)
+		l++;
+	if (l == end) {
+		l = NULL;
+	} else {
+		WRITE_ONCE(l->post, NULL);
+		l->f = to;
+		/* Pairs with the acquire in riso_lane_find(). */
+		smp_store_release(&l->key, key);
+	}
+	spin_unlock_irqrestore(&lane_lock, flags);
+	return l;
+}
+
+/**
+ * riso_lane_leave - a QP or a CQ is gone, or nobody hooks its calls any more
+ * @l: its lane, or NULL
+ *
+ * Context: process.
+ */
+void riso_lane_leave(struct riso_lane *l)
+{
+	unsigned long flags;
+
+	if (!l)
+		return;
+	spin_lock_irqsave(&lane_lock, flags);
+	WRITE_ONCE(l->key, NULL);
+	spin_unlock_irqrestore(&lane_lock, flags);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Lanes: what the hooks look up about a QP or a CQ of the kernel. See lane.c.
+ */
+#ifndef RISO_LANE_H
+#define RISO_LANE_H
+
+#include <linux/compiler.h>
+#include <linux/hash.h>
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+struct riso_cq;
+struct riso_flow;
+
+enum {
+	/* Lanes of one bucket: two keys that collide have one each. */
+	RISO_LANE_WAYS = 2,
+	/* Buckets: 256 KB, and one key in a hundred without a lane where 2,000 are in use */
+	RISO_LANE_BITS = 12,
+};
+
+/**
+ * struct riso_lane - a QP or a CQ
+ * @key: its address, NULL if the lane is free
+ * @post: the provider's post_send if posts pass, else NULL
+ * @poll: the provider's poll_cq if polls may pass, else NULL
+ * @f: the flow of the QP
+ * @c: the shadow of the CQ
+ */
+struct riso_lane {
+	const void *key;
+	union {
+		int (*post)(struct ib_qp *qp, const struct ib_send_wr *wr,
+			    const struct ib_send_wr **bad_wr);
+		int (*poll)(struct ib_cq *cq, int num, struct ib_wc *wc);
+	};
+	union {
+		struct riso_flow *f;
+		struct riso_cq *c;
+	};
+	/* Two lanes are a cache line. */
+	unsigned long unused;
+};
+
+extern struct riso_lane riso_lanes[];
+
+/**
+ * riso_lane_find - look a QP or CQ up
+ * @key: its address
+ * @l: its lane, filled in
+ *
+ * Its lane stays its own until it is destroyed. So its owner may look at the lane, and at what it
+ * leads to, without a lock and without RCU.
+ *
+ * Context: any, on behalf of its owner.
+ * Return: true if it has one.
+ */
+static __always_inline bool riso_lane_find(const void *key, struct riso_lane **l)
+{
+	*l = &riso_lanes[hash_ptr(key, RISO_LANE_BITS) * RISO_LANE_WAYS];
+	/* Pairs with the release in riso_lane_take(). */
+	if (likely(smp_load_acquire(&(*l)->key) == key))
+		return true;
+	++*l;
+	return smp_load_acquire(&(*l)->key) == key;
+}
+
+struct riso_lane *riso_lane_take(const void *key, void *to);
+void riso_lane_leave(struct riso_lane *l);
+
+#endif /* RISO_LANE_H */
