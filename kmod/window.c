@@ -21,8 +21,10 @@ enum {
 	RISO_PIECE_MAX = 1024 * 1024,
 	/* ... and it takes no more than a quarter of Target99. */
 	RISO_PIECE_PART = 4,
-	/* Four tags suffice for all that a flow may have out. */
+	/* Four tags suffice for all that a flow may have out, ... */
 	RISO_SHARE_PART = 4,
+	/* ... and four posts for all that the window lets out. */
+	RISO_LEAST_PART = 4,
 	/* A path of more than 100 ms is none that RDMA is used on. */
 	RISO_FAR_MAX_NS = 100 * NSEC_PER_MSEC,
 	/* What is out for 2 ms has left the device: it waits for its peer or the network. */
@@ -73,10 +75,22 @@ static u32 count_share(const struct riso_flow *f, enum riso_dir dir, u32 chunk)
 		     max(places / RISO_SHARE_PART, 1u));
 }
 
+/*
+ * How many chunks wait for each other while the window is full. If each went out as soon as it
+ * fits, they would go one by one ever after, and each would cost as much as a batch.
+ */
+static u32 count_least(const struct riso_dev *rd, enum riso_dir dir,
+		       const struct riso_bound *bound)
+{
+	u64 part = div_u64(rd->arb[dir].covered, RISO_LEAST_PART);
+
+	return clamp_t(u64, div_u64(part, bound->chunk), 1, max(bound->share / 2, 1u));
+}
+
 static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir)
 {
 	const struct riso_dev *rd = f->rd;
-	struct riso_bound bound = { .share = 1 };
+	struct riso_bound bound = { .share = 1, .least = 1 };
 
 	if (!riso_is_shaped(rd))
 		return bound;
@@ -86,6 +100,7 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 	bound.far = bound.chunk > rd->chunk;
 	bound.chunk = riso_chunk_round(bound.chunk, f->mtu);
 	bound.share = count_share(f, dir, bound.chunk);
+	bound.least = count_least(rd, dir, &bound);
 	return bound;
 }
 
@@ -115,7 +130,7 @@ struct riso_room riso_window_room(struct riso_flow *f)
 	const struct riso_next *next = &f->next;
 	const struct riso_bound *bound = &f->bound[next->dir];
 	u32 bounds = f->rd->arb[next->dir].bounds;
-	u32 chunk;
+	u32 chunk, need;
 
 	lockdep_assert_held(&f->rd->lock);
 	if (f->bound_of[next->dir] != bounds) {
@@ -125,11 +140,14 @@ struct riso_room riso_window_room(struct riso_flow *f)
 	chunk = bound->chunk;
 	if (bound->far && next->cut)
 		chunk = riso_chunk_even(next->left, chunk);
+	need = riso_piece_len(next, chunk);
+	if (next->cut && bound->least > 1)
+		need = min_t(u64, next->left, (u64)bound->least * chunk);
 	return (struct riso_room) {
 		.chunk = chunk,
 		.share = bound->share,
 		.limit = find_limit(f, next->dir),
-		.need = riso_piece_wire(riso_piece_len(next, chunk), f->mtu),
+		.need = riso_piece_wire(need, f->mtu),
 	};
 }
 

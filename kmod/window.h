@@ -18,7 +18,7 @@ enum {
  * struct riso_room - what bounds a flow's next post
  * @chunk: size that its message is cut to, bytes; 0 if nothing is cut
  * @share: chunks that may have a tag together, at least 1
- * @need: wire bytes of the smallest part that can be posted
+ * @need: wire bytes of the smallest part that is posted
  * @limit: wire bytes that the flow may have in flight by itself
  */
 struct riso_room {
