@@ -57,10 +57,10 @@ static struct riso_cq *add_cq(struct riso_dev *rd, struct ib_cq *cq, u32 room)
 	INIT_LIST_HEAD(&c->quiet_list);
 	INIT_WORK(&c->wake, wake_ulp);
 	hash_add_rcu(rd->cqs, &c->hash, (unsigned long)cq);
-	c->lane = riso_lane_take(cq, c);
 	spin_lock_irq(&rd->lock);
-	riso_cq_update_lane(c);
+	riso_cq_update_poll(c);
 	spin_unlock_irq(&rd->lock);
+	c->lane = riso_lane_take(cq, c);
 	return c;
 }
 

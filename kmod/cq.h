@@ -29,6 +29,7 @@ enum {
 
 /**
  * struct riso_cq - shadow of a kernel CQ
+ * @poll: the provider's poll_cq if polls may pass, else NULL
  * @hash: in &riso_dev.cqs, RCU
  * @rd: its device
  * @cq: the CQ
@@ -57,6 +58,7 @@ enum {
  * @uses: how often managed flows use the CQ, under &riso_dev.lock
  */
 struct riso_cq {
+	int (*poll)(struct ib_cq *cq, int num, struct ib_wc *wc);
 	struct hlist_node hash;
 	struct riso_dev *rd;
 	struct ib_cq *cq;
@@ -88,12 +90,11 @@ static inline u32 riso_cq_soft_room(const struct riso_cq *c)
 	return RISO_SOFT - (c->soft_tail - c->soft_head);
 }
 
-/* See again whether the polls of a CQ may pass; under &riso_dev.lock. */
-static inline void riso_cq_update_lane(struct riso_cq *c)
+/* See again whether polls may pass; under &riso_dev.lock. */
+static inline void riso_cq_update_poll(struct riso_cq *c)
 {
 	lockdep_assert_held(&c->rd->lock);
-	if (c->lane)
-		WRITE_ONCE(c->lane->poll, c->rd->timing ? NULL : c->rd->orig.poll_cq);
+	WRITE_ONCE(c->poll, c->rd->timing ? NULL : c->rd->orig.poll_cq);
 }
 
 /**

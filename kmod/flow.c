@@ -116,11 +116,11 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp, const struct ib_qp_
 	riso_classify_flow(f);
 	riso_observe_flow(f, NULL);
 	hash_add_rcu(rd->qps[user], &f->hash, (unsigned long)qp);
+	spin_lock_irq(&rd->lock);
+	riso_flow_update_post(f);
+	spin_unlock_irq(&rd->lock);
 	if (!user)
 		f->lane = riso_lane_take(qp, f);
-	spin_lock_irq(&rd->lock);
-	riso_flow_update_lane(f);
-	spin_unlock_irq(&rd->lock);
 	riso_nl_changed();
 	trace_flow_create(f, riso_reason_of(f));
 	riso_dev_unlock(rd);

@@ -34,7 +34,9 @@ enum riso_flow_mode {
 
 /**
  * struct riso_flow - one QP
+ * @post: the provider's post_send if what is posted passes, else NULL
  * @hash: in riso_dev.qps, RCU
+ * @lane: where the hooks find it, NULL if it is not of the kernel, or there was no room
  * @qp: the QP
  * @rd: its device
  * @mode: how the hooks treat it
@@ -42,7 +44,6 @@ enum riso_flow_mode {
  * @class: latency, throughput or bandwidth
  * @group: flows that it shares with
  * @cq: shadow of the send CQ
- * @lane: where the hooks find it, NULL if it is not of the kernel, or there was no room
  * @passed: what it has posted while open, NULL if it is never open
  * @slots: its tags
  * @seen: counts of this time of being observed, NULL at other times
@@ -130,7 +131,10 @@ enum riso_flow_mode {
  */
 struct riso_flow {
 	/* looked up by each hook: hardly ever written while the QP lives */
+	int (*post)(struct ib_qp *qp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad_wr);
 	struct hlist_node hash;
+	struct riso_lane *lane;
 	struct ib_qp *qp;
 	struct riso_dev *rd;
 	enum riso_flow_mode mode;
@@ -139,7 +143,6 @@ struct riso_flow {
 	struct riso_group *group;
 	struct riso_cq *cq;
 
-	struct riso_lane *lane;
 	struct riso_passed __percpu *passed;
 	struct riso_slots *slots;
 	struct riso_traffic __percpu *seen;
@@ -239,13 +242,12 @@ static inline struct riso_flow *riso_flow_find(struct riso_dev *rd,
 	return NULL;
 }
 
-/* See again whether the posts of a flow pass; under &riso_dev.lock. */
-static inline void riso_flow_update_lane(struct riso_flow *f)
+/* See again whether what is posted passes; under &riso_dev.lock. */
+static inline void riso_flow_update_post(struct riso_flow *f)
 {
 	lockdep_assert_held(&f->rd->lock);
-	if (f->lane)
-		WRITE_ONCE(f->lane->post, f->mode == RISO_FLOW_PASS && !f->rd->observing ?
-			   f->rd->orig.post_send : NULL);
+	WRITE_ONCE(f->post, f->mode == RISO_FLOW_PASS && !f->rd->observing ?
+		   f->rd->orig.post_send : NULL);
 }
 
 /* Something happens that changes how what is held goes out; under &riso_dev.lock. */

@@ -124,6 +124,10 @@ static noinline int post_looked_at(struct ib_qp *qp, const struct ib_send_wr *wr
 		return rd->orig.post_send(qp, wr, bad_wr);
 	rcu_read_lock();
 	f = riso_flow_find(rd, qp, false);
+	if (f && smp_load_acquire(&f->open)) {
+		rcu_read_unlock();
+		return post_open(qp, wr, bad_wr, f);
+	}
 	if (f && READ_ONCE(f->mode) != RISO_FLOW_PASS) {
 		ret = post_managed(f, wr);
 	} else if (READ_ONCE(rd->observing)) {
@@ -142,16 +146,16 @@ static noinline int post_looked_at(struct ib_qp *qp, const struct ib_send_wr *wr
 static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 			  const struct ib_send_wr **bad_wr)
 {
-	const struct riso_flow *f;
-	struct riso_lane *l;
-	typeof(l->post) post;
+	const struct riso_lane *l;
+	struct riso_flow *f;
+	typeof(f->post) post;
 
 	if (unlikely(!riso_lane_find(qp, &l)))
 		return post_looked_at(qp, wr, bad_wr);
-	post = READ_ONCE(l->post);
+	f = l->to;
+	post = READ_ONCE(f->post);
 	if (likely(post))
 		return post(qp, wr, bad_wr);
-	f = l->f;
 	/* Pairs with the release in riso_open_update(). */
 	if (smp_load_acquire(&f->open))
 		return post_open(qp, wr, bad_wr, f);
@@ -207,15 +211,17 @@ static __always_inline void pass_end(void)
 
 static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 {
-	struct riso_lane *l;
-	typeof(l->poll) poll;
+	const struct riso_lane *l;
+	struct riso_cq *c;
+	typeof(c->poll) poll;
 	int ret;
 
 	if (unlikely(!riso_lane_find(cq, &l)))
 		return poll_looked_at(cq, num, wc);
+	c = l->to;
 	pass_begin();
-	poll = READ_ONCE(l->poll);
-	if (!poll || READ_ONCE(l->c->tagged)) {
+	poll = READ_ONCE(c->poll);
+	if (!poll || READ_ONCE(c->tagged)) {
 		pass_end();
 		return poll_looked_at(cq, num, wc);
 	}
@@ -225,8 +231,8 @@ static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 	 * &riso_dev.lock: a flow posts under it after riso_cq.tagged was set.
 	 */
 	smp_rmb();
-	if (unlikely(READ_ONCE(l->c->tagged)))
-		ret = ret > 0 ? riso_cq_poll(l->c, num, ret, wc) : ret;
+	if (unlikely(READ_ONCE(c->tagged)) && ret > 0)
+		ret = riso_cq_poll(c, num, ret, wc);
 	pass_end();
 	return ret;
 }

@@ -3,20 +3,17 @@
  * Lanes: what the hooks look up about a QP or a CQ of the kernel.
  *
  * Owns the table of lanes, one for all devices. It is a look-up that costs hardly anything: it
- * follows no list, so nobody has to hold grace periods up, and what passes is called right from
- * there. Who finds no lane looks in the hash of the device, which knows all.
+ * follows no list, so nobody has to hold grace periods up. Who finds no lane looks in the hash of
+ * the device, which knows all.
  *
- * lane_lock covers who has a lane. What it says is written by flow.h and cq.h under
- * &riso_dev.lock. The hooks read both without a lock, in any context: for as long as a QP or CQ
- * exists its lane has the same key and leads to the same place.
+ * lane_lock covers the table. The hooks read it without a lock, in any context: for as long as a
+ * QP or CQ exists its lane has the same key and leads to the same place.
  */
 
 #include <linux/cache.h>
 #include <linux/spinlock.h>
 
 #include "lane.h"
-
-static_assert(sizeof(struct riso_lane) * RISO_LANE_WAYS == 64);
 
 struct riso_lane riso_lanes[RISO_LANE_WAYS << RISO_LANE_BITS] ____cacheline_aligned;
 static DEFINE_SPINLOCK(lane_lock);
@@ -25,8 +22,6 @@ static DEFINE_SPINLOCK(lane_lock);
  * riso_lane_take - give a QP or a CQ a lane
  * @key: its address
  * @to: its flow or its shadow
- *
- * Nothing passes yet.
  *
  * Context: process.
  * Return: the lane, or NULL if those that it may have are taken.
@@ -43,8 +38,7 @@ struct riso_lane *riso_lane_take(const void *key, void *to)
 	if (l == end) {
 		l = NULL;
 	} else {
-		WRITE_ONCE(l->post, NULL);
-		l->f = to;
+		l->to = to;
 		/* Pairs with the acquire in riso_lane_find(). */
 		smp_store_release(&l->key, key);
 	}

@@ -130,7 +130,7 @@ void riso_manage_set_mode(struct riso_flow *f, enum riso_flow_mode mode)
 	rd->draining_flows -= f->mode == RISO_FLOW_DRAIN;
 	rd->draining_flows += mode == RISO_FLOW_DRAIN;
 	WRITE_ONCE(f->mode, mode);
-	riso_flow_update_lane(f);
+	riso_flow_update_post(f);
 	riso_open_update(f);
 }
 

@@ -307,13 +307,13 @@ static void set_looking(struct riso_dev *rd, bool observing, bool timing)
 	WRITE_ONCE(rd->timing, timing);
 	xa_for_each(&rd->qpns, qpn, f) {
 		spin_lock_irq(&rd->lock);
-		riso_flow_update_lane(f);
+		riso_flow_update_post(f);
 		spin_unlock_irq(&rd->lock);
 		riso_dev_pass(rd, &cost, 1);
 	}
 	hash_for_each(rd->cqs, bkt, c, hash) {
 		spin_lock_irq(&rd->lock);
-		riso_cq_update_lane(c);
+		riso_cq_update_poll(c);
 		spin_unlock_irq(&rd->lock);
 	}
 	riso_dev_unlock(rd);

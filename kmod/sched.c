@@ -80,6 +80,8 @@ enum {
 	 * timer continues.
 	 */
 	RISO_RUN_ROUNDS = 16,
+	/* No batch begins after 128 work requests: a run may have interrupts off. */
+	RISO_RUN_WRS = 128,
 };
 
 static u32 token_ops(const struct riso_dev *rd)
@@ -228,6 +230,7 @@ void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		   unsigned long *flags, u64 now)
 {
 	int batches = RISO_RUN_BATCHES;
+	u32 wrs = 0;
 	struct riso_turn t;
 	bool picked;
 	int dir;
@@ -247,7 +250,7 @@ void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		int err;
 
 		picked = false;
-		if (!batches--) {
+		if (!batches-- || wrs >= RISO_RUN_WRS) {
 			rd->want_ns = now;
 			break;
 		}
@@ -255,6 +258,7 @@ void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		wr = riso_batch_cut(f, &t.qt, now, &wire);
 		if (WARN_ON_ONCE(!wr))
 			continue;
+		wrs += f->batch->num;
 		charge_turn(rd, &t, wire, now);
 		f->posting = true;
 		riso_pressure_serve(&f->group->pressure, true, now);
