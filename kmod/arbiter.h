@@ -184,14 +184,12 @@ struct riso_group_info {
  * struct riso_bound - what bounds the posts of a flow in one direction
  * @chunk: size that its messages are cut to, 0 is off
  * @share: chunks that may have a tag together, at least 1
- * @least: chunks that wait for each other while the window is full, at least 1
  * @far: @chunk is larger than that of the device, to fill a path
  * @path: what its path holds, bytes
  */
 struct riso_bound {
 	u32 chunk;
 	u32 share;
-	u32 least;
 	bool far;
 	u64 path;
 };

@@ -253,7 +253,8 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 		room = riso_window_room(f);
 		if (riso_window_fits(f, &room) &&
 		    riso_pacer_is_open(&a->pacer, &l, room.need, now)) {
-			take_turn(f, &room, riso_pacer_bytes(&a->pacer, &l, now), l.pace, now, t);
+			take_turn(f, &room, riso_pacer_bytes(&a->pacer, &l, room.need, now),
+				  l.pace, now, t);
 			note_turn(f, f->next.dir);
 			return true;
 		}

@@ -21,10 +21,8 @@ enum {
 	RISO_PIECE_MAX = 1024 * 1024,
 	/* ... and it takes no more than a quarter of Target99. */
 	RISO_PIECE_PART = 4,
-	/* Four tags suffice for all that a flow may have out, ... */
+	/* Four tags suffice for all that a flow may have out, and four posts for a window. */
 	RISO_SHARE_PART = 4,
-	/* ... and four posts for all that the window lets out. */
-	RISO_LEAST_PART = 4,
 	/* A path of more than 100 ms is none that RDMA is used on. */
 	RISO_FAR_MAX_NS = 100 * NSEC_PER_MSEC,
 	/* What is out for 2 ms has left the device: it waits for its peer or the network. */
@@ -60,37 +58,22 @@ static u32 largest_piece(const struct riso_dev *rd)
 
 /*
  * How many chunks may have a tag, and a completion, together: what the device sends in the time of
- * an automatic chunk, and a quarter of what may be out. Of a QP that signals everything, each has
- * its own.
+ * an automatic chunk, twice, and a quarter of what may be out.
  */
 static u32 count_share(const struct riso_flow *f, enum riso_dir dir, u32 chunk)
 {
 	u32 places = min(f->slots->num, f->sq_depth);
 
-	if (f->signal_all)
-		return 1;
 	if (dir == RISO_RX)
 		places = min(places, riso_wr_fetches_max(f->max_rd_atomic));
 	return clamp(2 * riso_chunk_auto(riso_rate(f->rd)) / chunk, 1u,
 		     max(places / RISO_SHARE_PART, 1u));
 }
 
-/*
- * How many chunks wait for each other while the window is full. If each went out as soon as it
- * fits, they would go one by one ever after, and each would cost as much as a batch.
- */
-static u32 count_least(const struct riso_dev *rd, enum riso_dir dir,
-		       const struct riso_bound *bound)
-{
-	u64 part = div_u64(rd->arb[dir].covered, RISO_LEAST_PART);
-
-	return clamp_t(u64, div_u64(part, bound->chunk), 1, max(bound->share / 2, 1u));
-}
-
 static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir)
 {
 	const struct riso_dev *rd = f->rd;
-	struct riso_bound bound = { .share = 1, .least = 1 };
+	struct riso_bound bound = { .share = 1 };
 
 	if (!riso_is_shaped(rd))
 		return bound;
@@ -100,7 +83,6 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 	bound.far = bound.chunk > rd->chunk;
 	bound.chunk = riso_chunk_round(bound.chunk, f->mtu);
 	bound.share = count_share(f, dir, bound.chunk);
-	bound.least = count_least(rd, dir, &bound);
 	return bound;
 }
 
@@ -112,6 +94,19 @@ static u64 find_limit(const struct riso_flow *f, enum riso_dir dir)
 	if (!riso_is_shaped(f->rd))
 		return U64_MAX;
 	return f->path.probes ? 0 : f->rd->arb[dir].covered + bound->chunk + bound->path;
+}
+
+/*
+ * Half as many chunks as may have a tag together wait for each other while the window is full, but
+ * for no more than a quarter of it. If each went out as soon as it fits, they would go one by one
+ * ever after, and each would cost as much as a batch.
+ */
+static u32 wait_for_more(const struct riso_flow *f, u32 chunk, u32 piece)
+{
+	u64 bytes = min_t(u64, f->next.left, (u64)f->bound[f->next.dir].share / 2 * chunk);
+	u64 part = f->rd->arb[f->next.dir].covered / RISO_SHARE_PART;
+
+	return clamp_t(u64, part, piece, riso_piece_wire(bytes, f->mtu));
 }
 
 /**
@@ -140,14 +135,14 @@ struct riso_room riso_window_room(struct riso_flow *f)
 	chunk = bound->chunk;
 	if (bound->far && next->cut)
 		chunk = riso_chunk_even(next->left, chunk);
-	need = riso_piece_len(next, chunk);
-	if (next->cut && bound->least > 1)
-		need = min_t(u64, next->left, (u64)bound->least * chunk);
+	need = riso_piece_wire(riso_piece_len(next, chunk), f->mtu);
+	if (next->cut && bound->share > 2)
+		need = wait_for_more(f, chunk, need);
 	return (struct riso_room) {
 		.chunk = chunk,
 		.share = bound->share,
 		.limit = find_limit(f, next->dir),
-		.need = riso_piece_wire(need, f->mtu),
+		.need = need,
 	};
 }
 

@@ -80,7 +80,7 @@ struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
 		say.when = clock;
 		return say;
 	}
-	say.bytes = riso_pacer_bytes(p, l, now);
+	say.bytes = riso_pacer_bytes(p, l, need, now);
 	return say;
 }
 

@@ -172,14 +172,16 @@ static inline bool riso_pacer_is_open(const struct riso_pacer *p,
  * riso_pacer_bytes - how much may be posted at once
  * @p: the pacer
  * @l: the limits
+ * @need: bytes of the smallest part that is posted, which the window allows
  * @now: time, ns, at which bulk may be posted
  *
  * Return: bytes; one piece may be more.
  */
 static inline __u64 riso_pacer_bytes(const struct riso_pacer *p,
-				     const struct riso_pacer_limits *l, __u64 now)
+				     const struct riso_pacer_limits *l, __u64 need, __u64 now)
 {
-	__u64 bytes = l->window - riso_min(l->window, p->load);
+	/* The oldest piece may have left in part. */
+	__u64 bytes = riso_max(l->window - riso_min(l->window, p->load), need);
 
 	if (!l->clocked)
 		return bytes;
