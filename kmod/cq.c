@@ -60,7 +60,8 @@ static struct riso_cq *add_cq(struct riso_dev *rd, struct ib_cq *cq, u32 room)
 	spin_lock_irq(&rd->lock);
 	riso_cq_update_poll(c);
 	spin_unlock_irq(&rd->lock);
-	c->lane = riso_lane_take(cq, c);
+	if (!rd->buried)
+		c->lane = riso_lane_take(cq, c);
 	return c;
 }
 
@@ -350,6 +351,22 @@ bool riso_cq_idle(struct riso_dev *rd)
 		spin_unlock_irq(&c->poll_lock);
 	}
 	return idle;
+}
+
+/**
+ * riso_cq_shut_all - CQs may go without notice from now on
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex.
+ */
+void riso_cq_shut_all(struct riso_dev *rd)
+{
+	struct riso_cq *c;
+	int bkt;
+
+	lockdep_assert_held(&rd->mutex);
+	hash_for_each(rd->cqs, bkt, c, hash)
+		riso_lane_shut(c->lane);
 }
 
 /**

@@ -159,6 +159,7 @@ void riso_cq_untag_all(struct riso_dev *rd);
 void riso_cq_abandon(struct riso_flow *f);
 void riso_cq_purge(struct riso_dev *rd, const struct ib_qp *qp);
 bool riso_cq_idle(struct riso_dev *rd);
+void riso_cq_shut_all(struct riso_dev *rd);
 void riso_cq_forget(struct riso_dev *rd);
 
 #endif /* RISO_CQ_H */

@@ -206,6 +206,7 @@ static void unhook(struct riso_dev *rd)
 	riso_dev_lock(rd);
 	rd->buried = true;
 	riso_flow_release_all(rd);
+	riso_cq_shut_all(rd);
 	riso_dev_unlock(rd);
 	riso_process_leave_all(rd);
 	riso_hook_detach(rd);

@@ -310,7 +310,6 @@ void riso_flow_destroyed(struct riso_flow *f)
 	riso_notify_error(f);
 	riso_notify_gone(f);
 	hash_del_rcu(&f->hash);
-	riso_lane_leave(f->lane);
 	/* Another QP may have the number already. */
 	xa_cmpxchg(&rd->qpns, f->qpn, f, NULL, GFP_KERNEL);
 	riso_nl_changed();
@@ -324,6 +323,7 @@ void riso_flow_destroyed(struct riso_flow *f)
 	riso_manage_set_mode(f, RISO_FLOW_PASS);
 	list_del_init(&f->news);
 	spin_unlock_irq(&rd->lock);
+	riso_lane_leave(f->lane);
 	riso_cq_use(f, false);
 	riso_cq_abandon(f);
 	riso_cq_release(f);
@@ -391,8 +391,10 @@ void riso_flow_release_all(struct riso_dev *rd)
 	unsigned long qpn;
 
 	lockdep_assert_held(&rd->mutex);
-	xa_for_each(&rd->qpns, qpn, f)
+	xa_for_each(&rd->qpns, qpn, f) {
+		riso_lane_shut(f->lane);
 		riso_cq_release(f);
+	}
 }
 
 /**

@@ -92,7 +92,7 @@ static noinline int post_open(struct ib_qp *qp, const struct ib_send_wr *wr,
 {
 	int err;
 
-	/* Where the provider's locks sleep, Tasks RCU does not see that we are here. */
+	/* As pass_post() does */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		rcu_read_lock();
 	preempt_disable();
@@ -143,6 +143,24 @@ static noinline int post_looked_at(struct ib_qp *qp, const struct ib_send_wr *wr
 	return ret == RISO_SCHED_PASS ? rd->orig.post_send(qp, wr, bad_wr) : ret;
 }
 
+/*
+ * Where the provider's locks sleep, Tasks RCU does not see that we are here. Else the call is all
+ * that is left to do.
+ */
+static __always_inline int pass_post(typeof_member(struct riso_flow, post) post, struct ib_qp *qp,
+				     const struct ib_send_wr *wr,
+				     const struct ib_send_wr **bad_wr)
+{
+	int err;
+
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		return post(qp, wr, bad_wr);
+	rcu_read_lock();
+	err = post(qp, wr, bad_wr);
+	rcu_read_unlock();
+	return err;
+}
+
 static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 			  const struct ib_send_wr **bad_wr)
 {
@@ -155,7 +173,7 @@ static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	f = l->to;
 	post = READ_ONCE(f->post);
 	if (likely(post))
-		return post(qp, wr, bad_wr);
+		return pass_post(post, qp, wr, bad_wr);
 	/* Pairs with the release in riso_open_update(). */
 	if (smp_load_acquire(&f->open))
 		return post_open(qp, wr, bad_wr, f);

@@ -6,8 +6,9 @@
  * follows no list, so nobody has to hold grace periods up. Who finds no lane looks in the hash of
  * the device, which knows all.
  *
- * lane_lock covers the table. The hooks read it without a lock, in any context: for as long as a
- * QP or CQ exists its lane has the same key and leads to the same place.
+ * lane_lock covers the table. The hooks read it without a lock, in any context: for as long as the
+ * owner of a QP or CQ may look at its lane, that has the same key, or none, and leads to the same
+ * place.
  */
 
 #include <linux/cache.h>
@@ -47,7 +48,23 @@ struct riso_lane *riso_lane_take(const void *key, void *to)
 }
 
 /**
- * riso_lane_leave - a QP or a CQ is gone, or nobody hooks its calls any more
+ * riso_lane_shut - a QP or a CQ may go without notice from now on
+ * @l: its lane, or NULL
+ *
+ * It is not found there any more. Its owner may be looking just now, so nobody else has the lane
+ * before riso_lane_leave().
+ *
+ * Context: process.
+ */
+void riso_lane_shut(struct riso_lane *l)
+{
+	/* The address of the table is that of no QP and no CQ. */
+	if (l)
+		WRITE_ONCE(l->key, riso_lanes);
+}
+
+/**
+ * riso_lane_leave - a QP or a CQ is gone, or nobody looks for it any more
  * @l: its lane, or NULL
  *
  * Context: process.

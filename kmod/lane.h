@@ -50,6 +50,7 @@ static __always_inline bool riso_lane_find(const void *key, const struct riso_la
 }
 
 struct riso_lane *riso_lane_take(const void *key, void *to);
+void riso_lane_shut(struct riso_lane *l);
 void riso_lane_leave(struct riso_lane *l);
 
 #endif /* RISO_LANE_H */
