@@ -105,7 +105,7 @@ static u32 count_fits(const struct riso_flow *f, const struct riso_rec *rec, u64
 
 	if (!entries && s->head == s->tail)
 		entries = 1;
-	if (f->phase == RISO_PHASE_ENDING && !room && !done)
+	if (f->phase == RISO_PHASE_ENDING && riso_ring_tells(&f->q) && !room && !done)
 		room = 1;
 	if (f->phase == RISO_PHASE_PACED && riso_wr_is_fetch(rec->wr.opcode)) {
 		fetches = riso_wr_fetches_max(f->max_rd_atomic);
@@ -115,18 +115,17 @@ static u32 count_fits(const struct riso_flow *f, const struct riso_rec *rec, u64
 }
 
 /*
- * Few chunks of a message fit, and more will when others complete. As many as may have a tag
+ * Few chunks of a message fit, and more will when others complete. Half as many as may have a tag
  * together wait for each other, or ever fewer would go out at once.
  */
 static bool waits_for_more(const struct riso_flow *f, const struct riso_next *next, u32 fits)
 {
 	const struct riso_bound *bound = &f->bound[next->dir];
-	const struct riso_slots *s = f->slots;
-	const u8 sure = RISO_SLOT_POSTED | RISO_SLOT_SIGNALED;
 
-	return f->phase == RISO_PHASE_PACED && next->cut && fits < bound->share &&
-	       (u64)fits * bound->chunk < next->left && s->head != s->tail &&
-	       (riso_tag_at(s, s->head - 1)->flags & sure) == sure;
+	return f->phase == RISO_PHASE_PACED && f->mode == RISO_FLOW_MANAGED && next->cut &&
+	       f->bound_of[next->dir] == f->rd->arb[next->dir].bounds &&
+	       fits < bound->share / 2 && (u64)fits * bound->chunk < next->left &&
+	       f->slots->head != f->slots->tail && riso_tag_is_marked(f->slots);
 }
 
 /**

@@ -87,13 +87,13 @@ static void end_slots(struct riso_slots *s, struct riso_slot *slot, bool success
  * A poll that has found something. It holds &riso_dev.lock then, until the provider is asked
  * again, or it ends.
  * @locked: it does
- * @any: something was found, and may have been let go since
+ * @ours: some of it had our tags; it may have been let go since
  * @now: time, ns
  * @flow: has more room than before, and holds something; the last one that was found so
  */
 struct found {
 	bool locked;
-	bool any;
+	bool ours;
 	u64 now;
 	struct riso_flow *flow;
 };
@@ -103,7 +103,6 @@ static void lock_found(struct riso_dev *rd, struct found *b)
 	if (!b->locked)
 		spin_lock(&rd->lock);
 	b->locked = true;
-	b->any = true;
 	b->now = ktime_get_ns();
 }
 
@@ -156,6 +155,9 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 			riso_flow_step(f, RISO_ON_FAIL);
 			riso_news_failed(f, wc->status);
 			riso_ring_kill(f, slot->seq);
+			/* Of a post that was taken in part, only a marker tells the end. */
+			if (!last && !riso_tag_is_marked(s))
+				queue_delayed_work(riso_wq, &f->refuse, 0);
 		}
 	}
 	if (f)
@@ -195,6 +197,7 @@ static int filter(struct riso_dev *rd, struct ib_wc *wc, int num, struct found *
 	for (i = 0; i < num; i++) {
 		struct riso_slots *s = riso_tag_find(wc[i].wr_id);
 
+		b->ours |= !!s;
 		if (!s)
 			note_error(rd, &wc[i]);
 		else if (complete_slot(rd, s, &wc[i], b) == RISO_HIDE)
@@ -272,6 +275,7 @@ int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
 	struct found b = {};
 	unsigned long flags;
 	int got, n = 0;
+	bool runs;
 
 	spin_lock_irqsave(&c->poll_lock, flags);
 	if (found)
@@ -282,16 +286,19 @@ int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
 		got = poll_provider(c, num - n, wc + n, &b);
 		n = got < 0 && !n ? got : n + max(got, 0);
 	}
+	/*
+	 * Who queues something later runs the scheduler himself. If nothing of ours has completed
+	 * it is the timer's turn, unless that is late.
+	 */
+	runs = READ_ONCE(rd->held) && (b.ours || b.now > READ_ONCE(rd->timer_ns));
 	if (b.locked) {
 		spin_unlock(&c->poll_lock);
-		/* Who queues something later runs the scheduler himself. */
-		if (rd->held)
+		if (runs)
 			riso_sched_go(rd, b.flow, rounds, &flags, b.now);
 		spin_unlock_irqrestore(&rd->lock, flags);
 	} else {
 		spin_unlock_irqrestore(&c->poll_lock, flags);
-		/* If nothing has completed it is the timer's turn, unless that is late. */
-		if (READ_ONCE(rd->held) && (b.any || b.now > READ_ONCE(rd->timer_ns)))
+		if (runs)
 			riso_sched_run(rd);
 	}
 	return n;

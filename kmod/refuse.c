@@ -29,8 +29,15 @@ static bool is_unmarked(const struct riso_flow *f)
 	const struct riso_slots *s = f->slots;
 
 	lockdep_assert_held(&f->rd->lock);
-	return !f->marked && (s->head != s->tail || s->untagged) &&
-	       riso_tag_room(s);
+	return !f->marked && (s->head != s->tail || s->untagged) && riso_tag_room(s);
+}
+
+/* Has the QP failed, and will nothing be posted behind what may still end? */
+static bool is_orphaned(const struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->lock);
+	return f->phase == RISO_PHASE_FLUSHING && !f->posting && !riso_ring_len(&f->q) &&
+	       !riso_tag_is_marked(f->slots);
 }
 
 /* Take a slot for the marker; under &riso_dev.lock. */
@@ -104,7 +111,8 @@ static void mark_taken(struct riso_flow *f)
  * @work: &riso_flow.refuse
  *
  * With an error for the first and as flushed for the rest, once everything before it has
- * completed. If the ULP has put the QP into error itself, all are flushed.
+ * completed. If the ULP has put the QP into error itself, all are flushed. If nothing is held any
+ * more, but a batch was taken in part, it only sees to it that the end of that is told.
  *
  * Context: process, may sleep.
  */
@@ -144,6 +152,7 @@ void riso_refuse_work(struct work_struct *work)
 		c->soft_tail++;
 		told = true;
 	}
+	mark |= is_orphaned(f) && is_unmarked(f);
 	more = riso_ring_len(&f->q);
 	spin_unlock(&f->rd->lock);
 	spin_unlock_irq(&c->poll_lock);

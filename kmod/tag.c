@@ -220,6 +220,7 @@ struct riso_slot *riso_tag_take(struct riso_slots *s, u32 pieces)
 	int dir;
 
 	lockdep_assert_held(&s->flow->rd->lock);
+	WARN_ON_ONCE(riso_tag_room(s) < pieces);
 	s->head++;
 	s->pieces += pieces;
 	slot->pieces = pieces;
@@ -240,9 +241,10 @@ struct riso_slot *riso_tag_take(struct riso_slots *s, u32 pieces)
  */
 void riso_tag_give_back(struct riso_slots *s)
 {
-	struct riso_slot *slot = riso_tag_at(s, --s->head);
+	struct riso_slot *slot;
 
 	lockdep_assert_held(&s->flow->rd->lock);
+	slot = riso_tag_at(s, --s->head);
 	s->pieces -= slot->pieces;
 	slot->flags = 0;
 }
@@ -300,6 +302,23 @@ void riso_tag_trim(struct riso_slots *s)
 	while (s->tail != s->head &&
 	       !(riso_tag_at(s, s->tail)->flags & RISO_SLOT_POSTED))
 		s->tail++;
+}
+
+/**
+ * riso_tag_is_marked - is a completion certain to come for all that was posted with a tag?
+ * @s: slots of a flow
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if so, or if nothing is out.
+ */
+bool riso_tag_is_marked(const struct riso_slots *s)
+{
+	u16 flags;
+
+	if (s->head == s->tail)
+		return true;
+	flags = riso_tag_at(s, s->head - 1)->flags;
+	return (flags & RISO_SLOT_POSTED) && (flags & RISO_SLOT_SIGNALED);
 }
 
 /**

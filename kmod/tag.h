@@ -112,7 +112,7 @@ struct riso_slots {
  */
 static inline u32 riso_tag_room(const struct riso_slots *s)
 {
-	return s->num - max(s->head - s->tail, s->pieces);
+	return s->num - min(s->num, max(s->head - s->tail, s->pieces));
 }
 
 /**
@@ -157,6 +157,7 @@ void riso_tag_free_slots(struct riso_slots *s);
 struct riso_slots *riso_tag_find(u64 wr_id);
 struct riso_slot *riso_tag_oldest(const struct riso_slots *s);
 bool riso_tag_has_pieces(const struct riso_slots *s);
+bool riso_tag_is_marked(const struct riso_slots *s);
 bool riso_tag_awaits(const struct riso_slots *s);
 struct riso_slot *riso_tag_take(struct riso_slots *s, u32 pieces);
 void riso_tag_give_back(struct riso_slots *s);
