@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Chunks that have a tag and a completion together: with packets and chunks of 1 KB, room for many
+# of them, and no clock, up to eight do. So what fails, is refused or flushed is mostly one in the midst of
+# others. The cases are those of other tests, which run them alone as well.
+#
+# One kernel is enough: the other tests of the ULP are run on each.
+
+. "$(dirname "$0")/lib.sh"
+RISO_ULP_CHUNK=1024
+. "$(dirname "$0")/ulp.inc"
+ULP_SAFE=$ULP_RATE
+ULP_SETTINGS=(inflight-bytes 64k)
+
+cases()
+{
+	local test
+
+	for test in data queue error; do
+		RISO_ULP_LIST=1 "$(dirname "$0")/ulp_$test.sh"
+	done
+}
+
+# What completed, by the counters of the first device
+count_completions()
+{
+	echo $(($(ulp_counter rxe0 cqe_hidden) + $(ulp_counter rxe0 wr_completed)))
+}
+
+chunks_share_completions()
+{
+	local chunks completions
+
+	chunks=$(ulp_counter rxe0 chunk_completed) && completions=$(count_completions) &&
+	ulp_run size op=write len=$((1 << 20)) count=8 || return
+	chunks=$(($(ulp_counter rxe0 chunk_completed) - chunks))
+	completions=$(($(count_completions) - completions))
+	ktap_print_msg "$chunks chunks, $completions completions"
+	# Where the path is found to be long chunks are larger, and fewer share one.
+	[ "$chunks" -ge 2048 ] && [ "$chunks" -gt $((2 * completions)) ]
+}
+
+ulp_setup
+# rxe takes 1024 as the MTU of its paths then.
+ip link set veth0 mtu 1500 && ip link set veth1 mtu 1500 || skip_all "no smaller MTU"
+ulp_main_isolated chunks_share_completions
