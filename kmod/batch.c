@@ -89,7 +89,8 @@ static struct riso_next next_of(const struct riso_rec *rec, u64 done)
 }
 
 /*
- * How many pieces of this record, cut up to @done, may take a slot and a send queue entry now?
+ * How many pieces of this record, cut up to @done, may be posted now? Each needs a reserved CQE and
+ * an entry of the send queue.
  *
  * When its QP ends, a work request goes as the ULP posted it, without a slot if there is
  * none; only the rest of one that was cut must have one. What went without a slot occupies an
@@ -115,8 +116,8 @@ static u32 count_fits(const struct riso_flow *f, const struct riso_rec *rec, u64
 }
 
 /*
- * Few chunks of a message fit, and more will when others complete. Half as many as may have a tag
- * together wait for each other, or ever fewer would go out at once.
+ * Few chunks fit now, and a completion that makes room is certain to come. Then half as many as may
+ * have a tag together wait for each other, or ever fewer would go out at once.
  */
 static bool waits_for_more(const struct riso_flow *f, const struct riso_next *next, u32 fits)
 {

@@ -54,7 +54,7 @@ static void end_slot(struct riso_slots *s, struct riso_slot *slot, u64 *wire)
 	trace_chunk_complete(f, slot->seq, slot->pieces);
 }
 
-/* All that has a slot has ended, and with it what was posted before it and is not signaled. */
+/* The work requests of a slot have ended, and those of earlier slots that are not signaled. */
 static void end_slots(struct riso_slots *s, struct riso_slot *slot, bool success, u64 now)
 {
 	struct riso_flow *f = s->flow;
@@ -87,7 +87,7 @@ static void end_slots(struct riso_slots *s, struct riso_slot *slot, bool success
  * A poll that has found something. It holds &riso_dev.lock then, until the provider is asked
  * again, or it ends.
  * @locked: it does
- * @ours: some of it had our tags; it may have been let go since
+ * @ours: some of it had our tags; stays set when the lock is dropped
  * @now: time, ns
  * @flow: has more room than before, and holds something; the last one that was found so
  */
@@ -117,7 +117,7 @@ static void unlock_found(struct riso_dev *rd, struct found *b)
 	spin_unlock(&rd->lock);
 }
 
-/* A flow has more room: the scheduler sees to it in the end if it is the only one. */
+/* A flow has more room. The last such flow is left to riso_sched_go(), others are woken here. */
 static void note_room(struct riso_flow *f, struct found *b)
 {
 	if (b->flow && b->flow != f)
@@ -336,7 +336,7 @@ void riso_cq_reap_one(struct riso_cq *c)
  * riso_cq_reap - look for completions that nobody has polled yet
  * @rd: the device
  *
- * Looks at the CQs of the flows that have waited longest.
+ * Looks at quiet CQs first, then at those of the flows that have waited longest.
  *
  * Context: any but under a lock of ours.
  */

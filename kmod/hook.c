@@ -124,6 +124,7 @@ static noinline int post_looked_at(struct ib_qp *qp, const struct ib_send_wr *wr
 		return rd->orig.post_send(qp, wr, bad_wr);
 	rcu_read_lock();
 	f = riso_flow_find(rd, qp, false);
+	/* Pairs with the release in riso_open_update(). */
 	if (f && smp_load_acquire(&f->open)) {
 		rcu_read_unlock();
 		return post_open(qp, wr, bad_wr, f);
@@ -246,7 +247,7 @@ static int hook_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc)
 	ret = poll(cq, num, wc);
 	/*
 	 * A flow may have posted meanwhile, and its tags be among what was found. Pairs with
-	 * &riso_dev.lock: a flow posts under it after riso_cq.tagged was set.
+	 * &riso_dev.lock: riso_cq.tagged is set under it, and the flow posts after that.
 	 */
 	smp_rmb();
 	if (unlikely(READ_ONCE(c->tagged)) && ret > 0)

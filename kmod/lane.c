@@ -6,9 +6,9 @@
  * follows no list, so nobody has to hold grace periods up. Who finds no lane looks in the hash of
  * the device, which knows all.
  *
- * lane_lock covers the table. The hooks read it without a lock, in any context: for as long as the
- * owner of a QP or CQ may look at its lane, that has the same key, or none, and leads to the same
- * place.
+ * lane_lock serialises those who take and leave lanes. The hooks read without a lock, in any
+ * context. While a QP or CQ lives its lane has its address, or after riso_lane_shut() a key that
+ * nothing has, and leads to the same place. Nobody else has the lane before riso_lane_leave().
  */
 
 #include <linux/cache.h>

@@ -19,12 +19,13 @@
  *
  * When. While the device has a latency flow (L > 0), messages are cut to chunks
  * and two limits hold:
- * - The clock, if SafeUtil is less than MaxRate. It says until when the device has work, and
- *   bulk is posted when it is not ahead of the time. Each post advances it by its device
- *   time at SafeUtil. What was missed is lost, not made up for as a burst: the queue that a
- *   burst leaves would hardly get shorter at a rate near the link's. But where timers are late
- *   all the time, completions drive. A device that delivers much less than MaxRate although it
- *   is full slows the clock. Where chunks are too short for a timer, the clock works in ticks.
+ * - The clock, if SafeUtil is less than MaxRate, MaxOps is set, or the window is off. It says
+ *   until when the device has work, and bulk is posted when it is not ahead of the time. Each
+ *   post advances it by its device time at SafeUtil. What was missed is lost, not made up for as
+ *   a burst: the queue that a burst leaves would hardly get shorter at a rate near the link's. But
+ *   where timers are late all the time, completions drive. A device that delivers much less than
+ *   MaxRate although it is full slows the clock. Where chunks are too short for a timer, the clock
+ *   works in ticks.
  * - The window. It caps what is posted and not completed: per device a chunk, a part of the
  *   next one that comes just in time, and what covers the time that completions take, beyond
  *   the paths' own bandwidth-delay products; per flow a chunk more. It is finer than whole

@@ -3,7 +3,8 @@
  * Tags: what is posted, and how a completion finds it.
  *
  * Owns the tags that posted work requests carry in place of the ULP's wr_id. A tag is the
- * address of a slot. The slots of a flow fill one page, and the page address is in a table,
+ * address of a member of a slot: cqe for the last work request of a run, inner for those in
+ * front of it. The slots of a flow fill one page, and the page address is in a table,
  * so any wr_id can be looked up without following it. A slot is retired by its own
  * completion, or by a later one if it was not signaled, since the completions of a send
  * queue come in order.

@@ -21,7 +21,7 @@
 #include "window.h"
 
 /**
- * riso_turn_remove - a flow has nothing that may be posted
+ * riso_turn_remove - take a flow out of the place where it stands
  * @f: the flow
  *
  * Context: under &riso_dev.lock.
@@ -124,7 +124,7 @@ void riso_turn_wake(struct riso_flow *f, u64 now)
 	list_flow(f, where);
 }
 
-/* It is not the turn of a flow yet: say why, and when to look again. */
+/* It is the turn of a flow, but clock or window say no: note why, and when to ask again. */
 static void throttle(struct riso_flow *f, enum riso_dir dir, const struct riso_pacer_limits *l,
 		     const struct riso_pacer_say *say, u64 now)
 {
@@ -263,7 +263,7 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 	return false;
 }
 
-/* What posts as debt goes whole; or to the end of a sparse chain; or it is one piece. */
+/* Who ends, fails or drains posts whole messages, who is sparse its chain, who is stuck a piece. */
 static bool pick_urgent(struct riso_dev *rd, struct riso_turn *t)
 {
 	struct riso_quantum qt = { .share = 1, .end = U64_MAX, .debt = true };

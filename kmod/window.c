@@ -17,7 +17,7 @@
 #include "window.h"
 
 enum {
-	/* A piece is never more than 1 MB, however long its path is, ... */
+	/* A piece is cut to 1 MB at most, however long its path is, ... */
 	RISO_PIECE_MAX = 1024 * 1024,
 	/* ... and it takes no more than a quarter of Target99. */
 	RISO_PIECE_PART = 4,
@@ -101,7 +101,7 @@ static u64 find_limit(const struct riso_flow *f, enum riso_dir dir)
  * for no more than a quarter of it. If each went out as soon as it fits, they would go one by one
  * ever after, and each would cost as much as a batch.
  */
-static u32 wait_for_more(const struct riso_flow *f, u32 chunk, u32 piece)
+static u32 need_of_several(const struct riso_flow *f, u32 chunk, u32 piece)
 {
 	u64 bytes = min_t(u64, f->next.left, (u64)f->bound[f->next.dir].share / 2 * chunk);
 	u64 part = f->rd->arb[f->next.dir].covered / RISO_SHARE_PART;
@@ -137,7 +137,7 @@ struct riso_room riso_window_room(struct riso_flow *f)
 		chunk = riso_chunk_even(next->left, chunk);
 	need = riso_piece_wire(riso_piece_len(next, chunk), f->mtu);
 	if (next->cut && bound->share > 2)
-		need = wait_for_more(f, chunk, need);
+		need = need_of_several(f, chunk, need);
 	return (struct riso_room) {
 		.chunk = chunk,
 		.share = bound->share,
