@@ -10,6 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 RISO_ULP_CHUNK=1024
 . "$(dirname "$0")/ulp.inc"
+. "$(dirname "$0")/layer.inc"
 ULP_SAFE=$ULP_RATE
 # On a machine that is slow paths are long: a target keeps chunks small all the same.
 ULP_SETTINGS=(inflight-bytes 64k target99 80us)
@@ -41,7 +42,47 @@ chunks_share_completions()
 	[ "$chunks" -ge 8192 ] && [ "$chunks" -gt $((2 * completions)) ]
 }
 
+# in_parts CASE [KEY=VALUE]...: the provider takes three of a chain, and then has no room
+in_parts()
+{
+	local status refused
+
+	refused=$(seen refused)
+	layer part 3
+	ulp_run "$@"
+	status=$?
+	layer part 0
+	refused=$(($(seen refused) - refused))
+	ktap_print_msg "$*: refused $refused times"
+	[ $status -eq 0 ] || ulp_report
+	[ $status -eq 0 ] && [ "$refused" -gt "$REFUSED" ]
+}
+
+taken_in_part()
+{
+	REFUSED=100
+	in_parts size op=write len=$((1 << 20)) count=4 &&
+	in_parts size op=write len=$((1 << 20)) count=4 signal=0
+}
+
+# None of those that were taken last is signaled, and nothing is posted behind them.
+fails_when_taken_in_part()
+{
+	local op
+
+	REFUSED=0
+	for op in write read; do
+		in_parts remacc op=$op len=200001 &&
+		in_parts remacc op=$op signal=1 len=200001 cq=softirq &&
+		in_parts err op=$op after=2 cq=work odd=1 &&
+		in_parts reset op=$op after=3 &&
+		in_parts destroy op=$op after=1 cq=tasklet &&
+		in_parts drain op=$op after=1 signal=0 count=12 len=300000 || return
+	done
+}
+
 ulp_setup
+load_test_module riso_test_layer || skip_all "no layer"
 # rxe takes 1024 as the MTU of its paths then.
 ip link set veth0 mtu 1500 && ip link set veth1 mtu 1500 || skip_all "no smaller MTU"
-ulp_main_isolated chunks_share_completions
+ulp_main_isolated chunks_share_completions taken_in_part fails_when_taken_in_part

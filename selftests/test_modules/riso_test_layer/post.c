@@ -25,6 +25,10 @@ static bool alias;
 module_param(alias, bool, 0644);
 MODULE_PARM_DESC(alias, "IB_WR_RESERVED1 is another name of RDMA_WRITE");
 
+static unsigned int part;
+module_param(part, uint, 0644);
+MODULE_PARM_DESC(part, "work requests of a chain that are taken, for the rest there is no room; 0 for all");
+
 static bool sink;
 module_param(sink, bool, 0644);
 MODULE_PARM_DESC(sink, "SENDs are taken, never sent and never completed");
@@ -118,6 +122,15 @@ int layer_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 			return err;
 		atomic64_inc(&layer_refused);
 		return -error;
+	}
+	if (READ_ONCE(part) && lq) {
+		atomic_t room = ATOMIC_INIT(READ_ONCE(part));
+
+		err = post_each(qp, wr, &room, bad_wr);
+		if (err || !*bad_wr)
+			return err;
+		atomic64_inc(&layer_refused);
+		return -ENOMEM;
 	}
 	for (w = wr; w; w = w->next)
 		sends += is_send(w);
