@@ -40,7 +40,8 @@ change_settings()
 			return
 	done
 	rdma-isolate dev set dev "${ULP_KIND}0" max-rate 100mbit safe-util 90mbit && let_flow 1 &&
-	rdma-isolate dev set dev "${ULP_KIND}0" max-rate "$ULP_RATE" safe-util "$ULP_SAFE" && let_flow 1
+	rdma-isolate dev set dev "${ULP_KIND}0" max-rate "$ULP_RATE" safe-util "$ULP_SAFE" &&
+	let_flow 1
 }
 
 # Megabytes of one that is broken are nothing that others have to wait for: at this

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Chunks that have a tag and a completion together: with packets and chunks of 1 KB, room for many
-# of them, and no clock, eight do. So what fails, is refused or flushed is mostly one in the midst of
-# others. The cases are those of other tests, which run them alone as well.
+# of them, and no clock, eight do. So what fails, is refused or flushed is mostly one in the midst
+# of others. The cases are those of other tests, which run them alone as well.
 #
 # One kernel is enough: the other tests of the ULP are run on each.
 

@@ -51,7 +51,8 @@ measure()
 	result=$(cat "$LOAD/result")
 	[ "$how" != isolated ] || shaped=$(rdma-isolate -j statistic show dev null0)
 	echo "{\"name\": \"$name\", \"how\": \"$how\", \"failed\": $failed," \
-		"\"result\": ${result:-null}, \"statistics\": ${shaped:-null}}" >>"$RISO_OUT/links.jsonl"
+		"\"result\": ${result:-null}, \"statistics\": ${shaped:-null}}" \
+		>>"$RISO_OUT/links.jsonl"
 	echo "# $name, $how: $(tail -n 1 "$RISO_OUT/links.jsonl" | cut -c -400)"
 }
 
