@@ -302,6 +302,8 @@ static void set_looking(struct riso_dev *rd, bool observing, bool timing)
 	u32 cost = 0;
 	int bkt;
 
+	if (rd->observing == observing && rd->timing == timing)
+		return;
 	riso_dev_lock(rd);
 	WRITE_ONCE(rd->observing, observing);
 	WRITE_ONCE(rd->timing, timing);
