@@ -63,7 +63,7 @@ static void end_slots(struct riso_slots *s, struct riso_slot *slot, bool success
 	int dir;
 
 	for (pos = s->tail; riso_tag_at(s, pos) != slot; pos++) {
-		u16 flags = riso_tag_at(s, pos)->flags;
+		u8 flags = riso_tag_at(s, pos)->flags;
 
 		if ((flags & RISO_SLOT_POSTED) &&
 		    !(flags & RISO_SLOT_SIGNALED))
@@ -122,7 +122,7 @@ static void note_room(struct riso_flow *f, struct found *b)
 {
 	if (b->flow && b->flow != f)
 		riso_turn_wake(b->flow, b->now);
-	b->flow = riso_sched_holds(f) ? f : NULL;
+	b->flow = riso_ring_len(&f->q) ? f : NULL;
 	if (!b->flow)
 		riso_turn_wake(f, b->now);
 }

@@ -10,12 +10,6 @@
 /* The provider may have what was posted. */
 #define RISO_SCHED_PASS	1
 
-/* Does a flow hold something? Under &riso_dev.lock. */
-static inline bool riso_sched_holds(const struct riso_flow *f)
-{
-	return f->q.recs && riso_ring_len(&f->q);
-}
-
 int riso_sched_post(struct riso_flow *f, const struct ib_send_wr *wr);
 void riso_sched_run(struct riso_dev *rd);
 int riso_sched_rounds(void);

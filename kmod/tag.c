@@ -305,6 +305,11 @@ void riso_tag_trim(struct riso_slots *s)
 		s->tail++;
 }
 
+static bool will_complete(const struct riso_slot *slot)
+{
+	return (slot->flags & RISO_SLOT_POSTED) && (slot->flags & RISO_SLOT_SIGNALED);
+}
+
 /**
  * riso_tag_is_marked - is a completion certain to come for all that was posted with a tag?
  * @s: slots of a flow
@@ -314,12 +319,7 @@ void riso_tag_trim(struct riso_slots *s)
  */
 bool riso_tag_is_marked(const struct riso_slots *s)
 {
-	u16 flags;
-
-	if (s->head == s->tail)
-		return true;
-	flags = riso_tag_at(s, s->head - 1)->flags;
-	return (flags & RISO_SLOT_POSTED) && (flags & RISO_SLOT_SIGNALED);
+	return s->head == s->tail || will_complete(riso_tag_at(s, s->head - 1));
 }
 
 /**
@@ -334,8 +334,7 @@ bool riso_tag_awaits(const struct riso_slots *s)
 	u32 pos;
 
 	for (pos = s->tail; pos != s->head; pos++)
-		if ((riso_tag_at(s, pos)->flags & RISO_SLOT_POSTED) &&
-		    (riso_tag_at(s, pos)->flags & RISO_SLOT_SIGNALED))
+		if (will_complete(riso_tag_at(s, pos)))
 			return true;
 	return false;
 }
