@@ -101,9 +101,11 @@ int layer_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 		    const struct ib_send_wr **bad_wr)
 {
 	int error = READ_ONCE(layer_refuse);
+	unsigned int most = READ_ONCE(part);
 	const struct ib_send_wr *w;
 	struct layer_qp *lq;
 	u32 sends = 0;
+	atomic_t room;
 	bool ready;
 	int err;
 
@@ -116,21 +118,13 @@ int layer_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	lq = layer_find_qp(qp);
 	ready = lq && READ_ONCE(lq->ready);
 	rcu_read_unlock();
-	if (error && lq) {
-		err = post_each(qp, wr, &take, bad_wr);
+	if ((error || most) && lq) {
+		atomic_set(&room, most);
+		err = post_each(qp, wr, error ? &take : &room, bad_wr);
 		if (err || !*bad_wr)
 			return err;
 		atomic64_inc(&layer_refused);
-		return -error;
-	}
-	if (READ_ONCE(part) && lq) {
-		atomic_t room = ATOMIC_INIT(READ_ONCE(part));
-
-		err = post_each(qp, wr, &room, bad_wr);
-		if (err || !*bad_wr)
-			return err;
-		atomic64_inc(&layer_refused);
-		return -ENOMEM;
+		return error ? -error : -ENOMEM;
 	}
 	for (w = wr; w; w = w->next)
 		sends += is_send(w);
