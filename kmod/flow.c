@@ -380,7 +380,7 @@ u32 riso_flow_held(struct riso_flow *f)
 }
 
 /**
- * riso_flow_release_all - use no CQ any more
+ * riso_flow_release_all - use no CQ any more, and let the hooks find no flow
  * @rd: a device that is leaving
  *
  * Context: &riso_dev.mutex.

@@ -13,7 +13,7 @@
 #include "limits.h"
 #include "trace.h"
 
-/* What may stand in a shaped device, if nobody has set it as riso_pacer_window() says */
+/* What may stand in a shaped device: what was set, or else what riso_pacer_window() says */
 static u64 find_window(const struct riso_dev *rd)
 {
 	if (rd->cfg.inflight_bytes == RISO_AUTO)

@@ -57,8 +57,8 @@ static u32 largest_piece(const struct riso_dev *rd)
 }
 
 /*
- * How many chunks may have a tag, and a completion, together: what the device sends in the time of
- * an automatic chunk, twice, and a quarter of what may be out.
+ * How many chunks may have a tag, and a completion, together: as many as make two automatic chunks,
+ * and no more than a quarter of those that may be out.
  */
 static u32 count_share(const struct riso_flow *f, enum riso_dir dir, u32 chunk)
 {
