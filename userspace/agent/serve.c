@@ -5,9 +5,9 @@
  * Owns the listening id, the connections that were accepted, and the memory that they
  * write to: one for each device, which all of its guests share, as nobody reads it. An
  * RDMA WRITE needs nothing of this program, so a connection costs no time until it
- * ends. Whoever is no agent of this version is refused, and logged once; so is who comes
- * when there are too many. All are asked for a sign of life then, for one that has died
- * without a word would keep its place.
+ * ends. Whoever is no agent of this version is refused; so is who comes when there are
+ * too many. The log says so once a minute. All are asked for a sign of life when there
+ * are too many, for one that has died without a word would keep its place.
  *
  * A listening id on an address ends with the device of it, and is made anew when that is
  * back.
@@ -24,6 +24,8 @@ enum { CONNECTIONS = 256, BACKLOG = 64 };
 
 #define AGAIN_NS SEC
 #define SILENCE_NS (10 * SEC)
+/* Refusals for the same reason are logged once in as long. */
+#define TELL_NS (60 * SEC)
 
 /**
  * struct memory - what the guests of a device may write
@@ -63,6 +65,7 @@ static struct rdma_cm_id *listener;
 static union conf_addr address;
 static unsigned int num;
 static const char *told;
+static uint64_t told_ns;
 
 static struct memory *get_memory(struct ibv_pd *pd)
 {
@@ -181,6 +184,15 @@ static const char *welcome(struct guest *g)
 	return rdma_accept(g->id, &param) ? "cannot accept" : NULL;
 }
 
+static void tell(const char *why)
+{
+	if (told == why && now_ns() - told_ns < TELL_NS)
+		return;
+	log_line("a connection is refused: %s", why);
+	told = why;
+	told_ns = now_ns();
+}
+
 static struct source again = { .fd = -1 };
 
 static void on_listener(struct cm_user *user, const struct cm_event *e)
@@ -216,13 +228,9 @@ static void on_listener(struct cm_user *user, const struct cm_event *e)
 		num++;
 		why = welcome(g);
 	}
-	if (!why) {
-		told = NULL;
+	if (!why)
 		return;
-	}
-	if (told != why)
-		log_line("a connection is refused: %s", why);
-	told = why;
+	tell(why);
 	cm_say(&hello, 0, 0);
 	rdma_reject(e->id, &hello, sizeof(hello));
 	if (g)
