@@ -62,10 +62,14 @@ static void refuses(void **state)
 	assert_string_equal(fake.log, "a connection is refused: not an agent");
 	assert_int_equal(fake.ids, 1);
 
-	/* What is between makes it news. */
+	/* It is news after a minute, not when another one was accepted. */
 	guest = comes(true);
 	assert_int_equal(fake.rejected, 3);
 	assert_int_equal(fake.mrs, 1);
+	fake_run_until(59 * SEC);
+	comes(false);
+	assert_int_equal(fake.logged, 1);
+	fake_run_until(61 * SEC);
 	comes(false);
 	assert_int_equal(fake.logged, 2);
 	leaves(guest);
