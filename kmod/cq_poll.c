@@ -309,15 +309,16 @@ int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
  * @c: the CQ
  *
  * Context: under RCU, under no lock of ours.
+ * Return: true if there was something.
  */
-void riso_cq_reap_one(struct riso_cq *c)
+bool riso_cq_reap_one(struct riso_cq *c)
 {
 	struct found b = {};
 	unsigned long flags;
-	int room, got, i;
+	int room, got = 0, i;
 
 	if (!riso_cq_is_ours(c) || !spin_trylock_irqsave(&c->poll_lock, flags))
-		return;
+		return false;
 	room = min_t(int, riso_cq_soft_room(c), RISO_POLL);
 	if (!c->dead && room) {
 		got = poll_provider(c, room, c->wc, &b);
@@ -330,6 +331,7 @@ void riso_cq_reap_one(struct riso_cq *c)
 	if (!c->dead)
 		riso_cq_check_quiet(c);
 	spin_unlock_irqrestore(&c->poll_lock, flags);
+	return b.ours || got > 0;
 }
 
 /**
@@ -339,13 +341,15 @@ void riso_cq_reap_one(struct riso_cq *c)
  * Looks at quiet CQs first, then at those of the flows that have waited longest.
  *
  * Context: any but under a lock of ours.
+ * Return: true if there was something.
  */
-void riso_cq_reap(struct riso_dev *rd)
+bool riso_cq_reap(struct riso_dev *rd)
 {
 	struct riso_cq *cqs[RISO_REAP_CQS];
 	struct riso_flow *f;
 	struct riso_cq *c;
 	unsigned long flags;
+	bool found = false;
 	int n = 0;
 	int i;
 
@@ -371,6 +375,7 @@ void riso_cq_reap(struct riso_dev *rd)
 	}
 	spin_unlock_irqrestore(&rd->lock, flags);
 	for (i = 0; i < n; i++)
-		riso_cq_reap_one(cqs[i]);
+		found |= riso_cq_reap_one(cqs[i]);
 	rcu_read_unlock();
+	return found;
 }

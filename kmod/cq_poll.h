@@ -12,7 +12,7 @@ struct riso_dev;
 
 int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc);
 void riso_cq_bury(struct riso_cq *c);
-void riso_cq_reap_one(struct riso_cq *c);
-void riso_cq_reap(struct riso_dev *rd);
+bool riso_cq_reap_one(struct riso_cq *c);
+bool riso_cq_reap(struct riso_dev *rd);
 
 #endif /* RISO_CQ_POLL_H */

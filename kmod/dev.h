@@ -198,6 +198,10 @@ struct riso_change {
  * @window: bytes that may stand in a shaped device
  * @timer_ns: when @timer fires, U64_MAX when it is not armed
  * @want_ns: when @timer shall fire, collected during a run
+ * @ran_ns: when the scheduler ran last
+ * @look_ns: how long the timer waits before it looks for completions that nobody polls, where
+ *	completions drive
+ * @looks: the timer is armed for nothing else
  * @urgent: flows that post as debt
  * @chunk: size that messages are cut to, 0 is off: what &riso_cfg.chunk_bytes comes to
  * @full: several groups fill the device
@@ -295,7 +299,10 @@ struct riso_dev {
 	u64 window;
 	u64 timer_ns;
 	u64 want_ns;
+	u64 ran_ns;
+	u64 look_ns;
 	struct list_head urgent;
+	bool looks;
 	bool paces_chunks;
 	bool full;
 	bool running;

@@ -198,6 +198,18 @@ static inline u64 riso_tick(const struct riso_dev *rd)
 }
 
 /**
+ * riso_completions_drive - do completions make room faster than a timer should?
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if so; the timer looks after completions that nobody polls then.
+ */
+static inline bool riso_completions_drive(const struct riso_dev *rd)
+{
+	return riso_is_shaped(rd) && !rd->paces_chunks;
+}
+
+/**
  * riso_timer_late - how late the timer is on this host
  * @rd: the device
  *

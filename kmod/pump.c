@@ -12,10 +12,33 @@
 #include "cq_poll.h"
 #include "flow.h"
 #include "grant.h"
+#include "limits.h"
 #include "pump.h"
 #include "sched.h"
 #include "trace.h"
 #include "turn.h"
+#include "window.h"
+
+enum {
+	/* What nobody polls is looked for after 25 us, ... */
+	LOOK_MIN_NS = RISO_TICK_NS / 2,
+	/* ... and after 100 us where completions have driven each time. */
+	LOOK_MAX_NS = 2 * RISO_TICK_NS,
+};
+
+/*
+ * The timer was armed to look for completions. If some have driven the scheduler meanwhile, it
+ * looks later, and less often.
+ */
+static bool looks_later(struct riso_dev *rd, u64 now)
+{
+	lockdep_assert_held(&rd->lock);
+	if (!rd->looks || now - rd->ran_ns > LOOK_MIN_NS || !list_empty(&rd->parked))
+		return false;
+	rd->look_ns = min_t(u64, 2 * rd->look_ns, LOOK_MAX_NS);
+	riso_sched_arm(rd, now);
+	return true;
+}
 
 static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 {
@@ -23,6 +46,8 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	struct riso_flow *f, *tmp;
 	unsigned long flags;
 	u64 late = 0;
+	bool found, looked;
+	int rounds;
 	u64 now;
 
 	spin_lock_irqsave(&rd->lock, flags);
@@ -36,14 +61,27 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	}
 	trace_timer_fire(rd, late);
 	WRITE_ONCE(rd->timer_ns, U64_MAX);
+	if (looks_later(rd, now)) {
+		spin_unlock_irqrestore(&rd->lock, flags);
+		return HRTIMER_NORESTART;
+	}
+	looked = rd->looks;
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
 		riso_turn_wake(f, now);
 	list_for_each_entry(f, &rd->parked, arb)
 		rd->want_ns = min(rd->want_ns, f->retry_ns);
 	spin_unlock_irqrestore(&rd->lock, flags);
 
-	riso_cq_reap(rd);
-	riso_sched_run(rd);
+	found = riso_cq_reap(rd);
+	rounds = riso_sched_rounds();
+	spin_lock_irqsave(&rd->lock, flags);
+	/* A peer that is gone is not looked for at every tick. */
+	if (found)
+		rd->look_ns = LOOK_MIN_NS;
+	else if (looked)
+		rd->look_ns = min_t(u64, 2 * rd->look_ns, RISO_REAP_MAX_NS);
+	riso_sched_go(rd, NULL, rounds, &flags, ktime_get_ns());
+	spin_unlock_irqrestore(&rd->lock, flags);
 	return HRTIMER_NORESTART;
 }
 
@@ -70,6 +108,7 @@ void riso_pump_init(struct riso_dev *rd)
 	init_waitqueue_head(&rd->wait);
 	rd->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
 	rd->want_ns = U64_MAX;
+	rd->look_ns = LOOK_MIN_NS;
 	WRITE_ONCE(rd->timer_ns, U64_MAX);
 	hrtimer_setup(&rd->timer, timer_fired, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_PINNED);

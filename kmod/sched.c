@@ -126,9 +126,17 @@ static void charge_turn(struct riso_dev *rd, const struct riso_turn *t, u32 wire
 	riso_tag_note_out(f);
 }
 
-static void arm_timer(struct riso_dev *rd, u64 now)
+/**
+ * riso_sched_arm - have the timer fire when it is wanted
+ * @rd: the device
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_sched_arm(struct riso_dev *rd, u64 now)
 {
 	u64 when = rd->want_ns;
+	bool looks = false;
 
 	rd->want_ns = U64_MAX;
 	if ((!rd->held && !rd->asking && list_empty(&rd->quiet)) || !rd->running)
@@ -141,10 +149,16 @@ static void arm_timer(struct riso_dev *rd, u64 now)
 	if (!rd->paces_chunks && rd->drops)
 		when = max(when, now + RISO_TICK_NS / 2);
 	/* The next post takes completions along, if it is soon. */
-	if (when == U64_MAX || (when > now + RISO_REAP_MAX_NS && !list_empty(&rd->quiet)))
+	if (when == U64_MAX && riso_completions_drive(rd)) {
+		when = now + rd->look_ns;
+		looks = true;
+	} else if (when == U64_MAX ||
+		   (when > now + RISO_REAP_MAX_NS && !list_empty(&rd->quiet))) {
 		when = min(when, riso_window_next_reap(rd, now));
+	}
 	if (rd->timer_ns <= when)
 		return;
+	rd->looks = looks;
 	WRITE_ONCE(rd->timer_ns, when);
 	hrtimer_start(&rd->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_PINNED);
 }
@@ -287,7 +301,8 @@ void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		if (f->paused)
 			wake_up_all(&rd->wait);
 	}
-	arm_timer(rd, now);
+	rd->ran_ns = now;
+	riso_sched_arm(rd, now);
 }
 
 /**

@@ -12,6 +12,7 @@
 
 int riso_sched_post(struct riso_flow *f, const struct ib_send_wr *wr);
 void riso_sched_run(struct riso_dev *rd);
+void riso_sched_arm(struct riso_dev *rd, u64 now);
 int riso_sched_rounds(void);
 void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		   unsigned long *flags, u64 now);

@@ -144,7 +144,9 @@ static void throttle(struct riso_flow *f, enum riso_dir dir, const struct riso_p
 		riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
 		trace_throttle(f, dir, say->when - now, f->inflight[dir], 0, RISO_CAUSE_CLOCK);
 	}
-	rd->want_ns = min(rd->want_ns, say->when);
+	/* Where completions drive there is no need to know when the next one comes. */
+	if (say->verdict != RISO_PACER_WINDOW || !riso_completions_drive(rd))
+		rd->want_ns = min(rd->want_ns, say->when);
 }
 
 static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_dir dir, u64 now)
