@@ -81,6 +81,7 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 	bound.chunk = riso_chunk_fill(rd->chunk, bound.path, count_pieces(f, dir),
 				      largest_piece(rd));
 	bound.far = bound.chunk > rd->chunk;
+	bound.equal = rd->cfg.chunk_bytes == RISO_AUTO;
 	bound.chunk = riso_chunk_round(bound.chunk, f->mtu);
 	bound.share = count_share(f, dir, bound.chunk);
 	return bound;
@@ -135,6 +136,8 @@ struct riso_room riso_window_room(struct riso_flow *f)
 	chunk = bound->chunk;
 	if (bound->far && next->cut)
 		chunk = riso_chunk_even(next->left, chunk);
+	else if (bound->equal && next->cut)
+		chunk = riso_chunk_equal(next->left, chunk);
 	need = riso_piece_wire(riso_piece_len(next, chunk), f->mtu);
 	if (next->cut && bound->share > 2)
 		need = need_of_several(f, chunk, need);

@@ -17,6 +17,8 @@
 #define RISO_CHUNK_NS		10000
 /* One of less than 4 KB has too many headers (paper, 4.2), ... */
 #define RISO_CHUNK_AUTO_MIN	4096
+/* A rest of a message makes chunks larger by an eighth at most. */
+#define RISO_CHUNK_REST_PART	8
 /* ... and one of more than 512 KB is not needed up to 512 Gbit/s. */
 #define RISO_CHUNK_AUTO_MAX	(512 * 1024)
 
@@ -121,6 +123,33 @@ static inline __u32 riso_chunk_even(__u32 left, __u32 chunk)
 	even = ((__u64)left + pieces - 1) / pieces;
 	even += RISO_CHUNK_AUTO_MIN - 1;
 	return (__u32)riso_min(left, even - even % RISO_CHUNK_AUTO_MIN);
+}
+
+/**
+ * riso_chunk_equal - size of the next chunk of a message, where nobody has set one
+ * @left: bytes of the message that are left
+ * @chunk: what a chunk should be, not 0
+ *
+ * A small rest leaves the device too soon for the chunk behind it to be posted in time. So a rest
+ * that makes the others larger by an eighth at most is no chunk of its own, and else all are
+ * as large.
+ *
+ * Return: how many of the @left bytes go out next: all of them, or a part of equal ones, in
+ * whole pages.
+ */
+static inline __u32 riso_chunk_equal(__u32 left, __u32 chunk)
+{
+	__u32 chunks = left / chunk;
+	__u64 equal;
+
+	if (left <= chunk)
+		return left;
+	if (left % chunk > left / (RISO_CHUNK_REST_PART + 1))
+		chunks++;
+	equal = ((__u64)left + chunks - 1) / chunks;
+	equal += RISO_CHUNK_AUTO_MIN - 1;
+	equal = riso_min(left, equal - equal % RISO_CHUNK_AUTO_MIN);
+	return equal > chunk + chunk / RISO_CHUNK_REST_PART ? chunk : (__u32)equal;
 }
 
 /**

@@ -437,6 +437,33 @@ static void even_chunks(void **state)
 	}
 }
 
+/* Equal chunks, none larger than asked for by more than an eighth, and never more of them. */
+static void equal_chunks(void **state)
+{
+	uint32_t len, chunk, left, next, chunks;
+
+	(void)state;
+	assert_int_equal(riso_chunk_equal(MB, 480 * KB), 512 * KB);
+	assert_int_equal(riso_chunk_equal(MB, 120 * KB), 128 * KB);
+	assert_int_equal(riso_chunk_equal(MB, 28 * KB), 32 * KB - 4 * KB);
+	assert_int_equal(riso_chunk_equal(MB, 700 * KB), 512 * KB);
+	assert_int_equal(riso_chunk_equal(128 * KB, 120 * KB), 128 * KB);
+	assert_int_equal(riso_chunk_equal(9000, 4 * KB), 4 * KB);
+	assert_int_equal(riso_chunk_equal(100, 4 * KB), 100);
+	for (chunk = 4 * KB; chunk <= 512 * KB; chunk += 36 * KB) {
+		for (len = 1; len < 5 * MB; len += 99991) {
+			chunks = 0;
+			for (left = len; left; left -= next) {
+				next = riso_chunk_equal(left, chunk);
+				assert_in_range(next, 1, left);
+				assert_true(next <= chunk + chunk / 8);
+				chunks++;
+			}
+			assert_in_range(chunks, 1, (len + chunk - 1) / chunk);
+		}
+	}
+}
+
 static void wire_bytes(void **state)
 {
 	static const struct {
@@ -577,6 +604,7 @@ int main(void)
 		TEST(automatic_chunk),
 		TEST(filling_chunk),
 		TEST(even_chunks),
+		TEST(equal_chunks),
 		TEST(wire_bytes),
 		TEST(wire_of_chunks),
 		TEST(merge_table),
