@@ -134,13 +134,13 @@ static inline bool riso_wr_is_user(__u32 opcode)
  * riso_wr_fetches_max - READs and atomics that a queue pair may have out
  * @max_rd_atomic: of the queue pair
  *
- * One less than it may have: a provider that runs out of them stalls the whole send queue.
+ * One more would stall the whole send queue.
  *
  * Return: how many, at least 1.
  */
 static inline __u32 riso_wr_fetches_max(__u32 max_rd_atomic)
 {
-	return max_rd_atomic > 2 ? max_rd_atomic - 1 : 1;
+	return max_rd_atomic ? max_rd_atomic : 1;
 }
 
 #endif /* RISO_CORE_WR_H */
