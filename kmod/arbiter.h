@@ -203,6 +203,7 @@ struct riso_bound {
  * @estimate: what the device delivers
  * @process_load: bytes of &riso_pacer.load that processes say
  * @out: what flows have out
+ * @busy_ns: since when flows have something out
  * @standing: part of &riso_pacer.load that flows have
  * @covered: what may be out of a shaped device, see riso_window_covered(), bytes
  * @bounds: number of what flows were bounded by last, never 0
@@ -218,6 +219,7 @@ struct riso_arb {
 	struct riso_estimate estimate;
 	u64 process_load;
 	struct riso_out out;
+	u64 busy_ns;
 	u64 standing;
 	u64 covered;
 	u32 bounds;

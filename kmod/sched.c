@@ -122,7 +122,7 @@ static void charge_turn(struct riso_dev *rd, const struct riso_turn *t, u32 wire
 	f->stale = false;
 	f->debt = false;
 	f->progress_ns = now;
-	riso_window_add(f, t->dir, wire);
+	riso_window_add(f, t->dir, wire, now);
 	riso_tag_note_out(f);
 }
 

@@ -191,12 +191,20 @@ void riso_window_update(struct riso_flow *f, enum riso_dir dir)
  * @f: the flow
  * @dir: direction
  * @wire: the bytes
+ * @now: time, ns
  *
  * Context: under &riso_dev.lock.
  */
-void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire)
+void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire, u64 now)
 {
+	struct riso_arb *a = &f->rd->arb[dir];
+
 	lockdep_assert_held(&f->rd->lock);
+	if (!a->out.bytes)
+		a->busy_ns = now;
+	if (f->path.probes)
+		f->path.ahead_ns = riso_pacer_ahead(&a->pacer, a->busy_ns, riso_speed(f->rd, dir),
+						    now);
 	f->inflight[dir] += wire;
 	riso_window_update(f, dir);
 }

@@ -46,7 +46,7 @@ static inline bool riso_window_fits(const struct riso_flow *f, const struct riso
 struct riso_room riso_window_room(struct riso_flow *f);
 void riso_window_rebound(struct riso_flow *f);
 void riso_window_update(struct riso_flow *f, enum riso_dir dir);
-void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire);
+void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire, u64 now);
 void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire);
 void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire);
 void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 now);

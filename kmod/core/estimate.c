@@ -191,7 +191,8 @@ void riso_path_sample(struct riso_path *p, __u64 posted_ns, __u64 own_ns, __u64 
 	if (p->rtt_min == RISO_NEVER || (p->probes && posted_ns >= p->rtt_ns)) {
 		if (posted_ns < p->rtt_ns)
 			return;
-		p->rtt_min = delay;
+		/* The queue is not the path, or each flow would make it longer for the next one. */
+		p->rtt_min = delay - riso_min(delay, p->ahead_ns);
 		p->probes = false;
 		return;
 	}

@@ -49,11 +49,13 @@ struct riso_estimate {
  * @rtt_min: smallest delay of this epoch, ns, RISO_NEVER before the first sample
  * @rtt_ns: when this epoch began
  * @probes: the delay is to be measured anew: one piece may be out at a time
+ * @ahead_ns: how long that piece waits in the device for what others have there, as far as known
  */
 struct riso_path {
 	__u64 rtt_min;
 	__u64 rtt_ns;
 	bool probes;
+	__u64 ahead_ns;
 };
 
 void riso_estimate_restart(struct riso_estimate *e);

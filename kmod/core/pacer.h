@@ -228,6 +228,24 @@ static inline __u64 riso_pacer_begins(const struct riso_pacer *p, __u64 posted_n
 }
 
 /**
+ * riso_pacer_ahead - how long what stands in the device takes to leave it
+ * @p: the pacer
+ * @busy_ns: since when the device has something to send
+ * @speed: rate at which a queue in the device gets shorter, bytes per second
+ * @now: time, ns
+ *
+ * Return: ns; the oldest piece may have left in part.
+ */
+static inline __u64 riso_pacer_ahead(const struct riso_pacer *p, __u64 busy_ns, __u64 speed,
+				     __u64 now)
+{
+	__u64 since = riso_max(p->completed_ns, busy_ns);
+	__u64 ns = riso_time_of(p->load, speed);
+
+	return ns - riso_min(ns, now - riso_min(since, now));
+}
+
+/**
  * riso_pacer_refund - give back time for what the device did not take
  * @p: the pacer
  * @ns: the time

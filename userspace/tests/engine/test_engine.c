@@ -512,6 +512,30 @@ static void follows_the_path(void **state)
 	assert_int_equal(w.path.rtt_min, 100000);
 }
 
+/* The first piece of a flow waits for what others have in the device. That is not its path. */
+static void knows_queue_from_path(void **state)
+{
+	struct riso_pacer p = { .load = 100000, .completed_ns = 5000 };
+	struct riso_path path = {};
+	__u64 speed = 1000000000;
+
+	(void)state;
+	/* What stands there takes 100 us, and began to leave when the last piece had left, ... */
+	assert_int_equal(riso_pacer_ahead(&p, 0, speed, 5000), 100000);
+	assert_int_equal(riso_pacer_ahead(&p, 0, speed, 35000), 70000);
+	assert_int_equal(riso_pacer_ahead(&p, 0, speed, 500000), 0);
+	/* ... or when it was posted to a device that was idle. */
+	assert_int_equal(riso_pacer_ahead(&p, 500000, speed, 500000), 100000);
+	path.ahead_ns = riso_pacer_ahead(&p, 0, speed, 35000);
+	riso_path_restart(&path, 35000);
+	riso_path_sample(&path, 35000, 4000, 35000 + 70000 + 4000 + 2500);
+	assert_int_equal(path.rtt_min, 2500);
+	/* Nobody knows exactly what stands there. */
+	riso_path_restart(&path, 200000);
+	riso_path_sample(&path, 200000, 4000, 210000);
+	assert_int_equal(path.rtt_min, 0);
+}
+
 /* A window that lets the device run dry grows until little is lost, and shrinks again. */
 static void covers_completions(void **state)
 {
@@ -635,6 +659,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(conserves_work),
 		cmocka_unit_test(fills_the_path),
 		cmocka_unit_test(follows_the_path),
+		cmocka_unit_test(knows_queue_from_path),
 		cmocka_unit_test(covers_completions),
 		cmocka_unit_test(learns_rate_and_path),
 		cmocka_unit_test(waits_for_the_path),
