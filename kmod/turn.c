@@ -257,8 +257,8 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 		l = limits_of(rd, f->next.dir, now);
 		room = riso_window_room(f);
 		if (riso_window_fits(f, &room) &&
-		    riso_pacer_is_open(&a->pacer, &l, room.need, now)) {
-			take_turn(f, &room, riso_pacer_bytes(&a->pacer, &l, room.need, now),
+		    riso_pacer_is_open(&a->pacer, &l, room.part, now)) {
+			take_turn(f, &room, riso_pacer_bytes(&a->pacer, &l, room.part, now),
 				  l.pace, now, t);
 			note_turn(f, f->next.dir);
 			return true;

@@ -146,6 +146,8 @@ struct riso_room riso_window_room(struct riso_flow *f)
 		.share = bound->share,
 		.limit = find_limit(f, next->dir),
 		.need = need,
+		/* Else a piece that is larger than the window would wait until nothing stands there. */
+		.part = bound->far ? min_t(u32, need, riso_chunk_wire(f->rd)) : need,
 	};
 }
 
@@ -293,7 +295,7 @@ struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_pac
 
 	lockdep_assert_held(&f->rd->lock);
 	*room = riso_window_room(f);
-	if (riso_pacer_is_full(p, l->window, room->need)) {
+	if (riso_pacer_is_full(p, l->window, room->part)) {
 		mark_stale_flow(f->rd, dir, l->window, now);
 		slot = find_oldest(f->rd, &oldest);
 		if (slot)
@@ -304,7 +306,7 @@ struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_pac
 				.bytes = slot->wire[dir],
 			};
 	}
-	return riso_pacer_ask(p, l, room->need, &piece, now);
+	return riso_pacer_ask(p, l, room->part, &piece, now);
 }
 
 /**

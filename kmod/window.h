@@ -19,12 +19,14 @@ enum {
  * @chunk: size that its message is cut to, bytes; 0 if nothing is cut
  * @share: chunks that may have a tag together, at least 1
  * @need: wire bytes of the smallest part that is posted
+ * @part: of these, what has to fit in what may stand in the device
  * @limit: wire bytes that the flow may have in flight by itself
  */
 struct riso_room {
 	u32 chunk;
 	u32 share;
 	u32 need;
+	u32 part;
 	u64 limit;
 };
 
