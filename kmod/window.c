@@ -146,7 +146,7 @@ struct riso_room riso_window_room(struct riso_flow *f)
 		.share = bound->share,
 		.limit = find_limit(f, next->dir),
 		.need = need,
-		/* Else a piece that is larger than the window would wait until nothing stands there. */
+		/* One that is larger than the window would wait until nothing stands there. */
 		.part = bound->far ? min_t(u32, need, riso_chunk_wire(f->rd)) : need,
 	};
 }
