@@ -98,10 +98,13 @@ struct found {
 	struct riso_flow *flow;
 };
 
+/* Sparse does not follow @locked: to it, the lock is held by nobody between the two. */
 static void lock_found(struct riso_dev *rd, struct found *b)
 {
-	if (!b->locked)
+	if (!b->locked) {
 		spin_lock(&rd->lock);
+		__release(&rd->lock);
+	}
 	b->locked = true;
 	b->now = ktime_get_ns();
 }
@@ -114,6 +117,7 @@ static void unlock_found(struct riso_dev *rd, struct found *b)
 		riso_turn_wake(b->flow, b->now);
 	b->flow = NULL;
 	b->locked = false;
+	__acquire(&rd->lock);
 	spin_unlock(&rd->lock);
 }
 
@@ -292,6 +296,7 @@ int riso_cq_poll(struct riso_cq *c, int num, int found, struct ib_wc *wc)
 	 */
 	runs = READ_ONCE(rd->held) && (b.ours || b.now > READ_ONCE(rd->timer_ns));
 	if (b.locked) {
+		__acquire(&rd->lock);
 		spin_unlock(&c->poll_lock);
 		if (runs)
 			riso_sched_go(rd, b.flow, rounds, &flags, b.now);
