@@ -201,6 +201,7 @@ struct riso_change {
  * @ran_ns: when the scheduler ran last
  * @look_ns: how long the timer waits before it looks for completions that nobody polls, where
  *	completions drive
+ * @looked_for_ns: when it has looked for them last
  * @looks: the timer is armed for nothing else
  * @urgent: flows that post as debt
  * @chunk: size that messages are cut to, 0 is off: what &riso_cfg.chunk_bytes comes to
@@ -301,6 +302,7 @@ struct riso_dev {
 	u64 want_ns;
 	u64 ran_ns;
 	u64 look_ns;
+	u64 looked_for_ns;
 	struct list_head urgent;
 	bool looks;
 	bool paces_chunks;

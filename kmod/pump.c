@@ -28,12 +28,14 @@ enum {
 
 /*
  * The timer was armed to look for completions. If some have driven the scheduler meanwhile, it
- * looks later, and less often.
+ * looks later, and less often. But they may be of another CQ, so it is not put off for long, and
+ * not at all while the reaper stands in for events.
  */
 static bool looks_later(struct riso_dev *rd, u64 now)
 {
 	lockdep_assert_held(&rd->lock);
-	if (!rd->looks || now - rd->ran_ns > LOOK_MIN_NS || !list_empty(&rd->parked))
+	if (!rd->looks || now - rd->ran_ns > LOOK_MIN_NS || !list_empty(&rd->parked) ||
+	    !list_empty(&rd->quiet) || now - rd->looked_for_ns > RISO_REAP_MAX_NS)
 		return false;
 	rd->look_ns = min_t(u64, 2 * rd->look_ns, LOOK_MAX_NS);
 	riso_sched_arm(rd, now);
@@ -66,6 +68,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 	}
 	looked = rd->looks;
+	rd->looked_for_ns = now;
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
 		riso_turn_wake(f, now);
 	list_for_each_entry(f, &rd->parked, arb)

@@ -156,8 +156,10 @@ void riso_sched_arm(struct riso_dev *rd, u64 now)
 		   (when > now + RISO_REAP_MAX_NS && !list_empty(&rd->quiet))) {
 		when = min(when, riso_window_next_reap(rd, now));
 	}
-	if (rd->timer_ns <= when)
+	if (rd->timer_ns <= when) {
+		rd->looks &= looks;
 		return;
+	}
 	rd->looks = looks;
 	WRITE_ONCE(rd->timer_ns, when);
 	hrtimer_start(&rd->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_PINNED);
