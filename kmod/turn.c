@@ -248,8 +248,9 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 	struct riso_room room;
 	struct riso_arb *a;
 
-	/* With more room it still stands where it does. */
-	if (!list_empty(&f->arb) && f->list == RISO_LIST_GROUP && !posts_as_debt(f))
+	/* With more room it still stands where it does, unless it begins to measure its path. */
+	if (!list_empty(&f->arb) && f->list == RISO_LIST_GROUP && !posts_as_debt(f) &&
+	    !f->path.probes)
 		return false;
 	if (list_empty(&f->arb) && list_empty(&rd->urgent) && !posts_as_debt(f) &&
 	    riso_batch_next(f, now, &f->next) && !riso_line_first(&rd->arb[f->next.dir])) {
