@@ -204,9 +204,9 @@ void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire, u64 now)
 	lockdep_assert_held(&f->rd->lock);
 	if (!a->out.bytes)
 		a->busy_ns = now;
-	if (f->path.probes)
-		f->path.ahead_ns = riso_pacer_ahead(&a->pacer, a->busy_ns, riso_speed(f->rd, dir),
-						    now);
+	/* A path that was taken for a queue would never be seen again, so this is the least. */
+	if (f->path.probes && !f->inflight[RISO_TX] && !f->inflight[RISO_RX])
+		f->path.ahead_ns = riso_pacer_ahead(&a->pacer, a->busy_ns, riso_rate(f->rd), now);
 	f->inflight[dir] += wire;
 	riso_window_update(f, dir);
 }

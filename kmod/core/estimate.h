@@ -49,7 +49,7 @@ struct riso_estimate {
  * @rtt_min: smallest delay of this epoch, ns, RISO_NEVER before the first sample
  * @rtt_ns: when this epoch began
  * @probes: the delay is to be measured anew: one piece may be out at a time
- * @ahead_ns: how long that piece waits in the device for what others have there, as far as known
+ * @ahead_ns: how long that piece waits in the device, at least, for what others have there
  */
 struct riso_path {
 	__u64 rtt_min;

@@ -231,10 +231,10 @@ static inline __u64 riso_pacer_begins(const struct riso_pacer *p, __u64 posted_n
  * riso_pacer_ahead - how long what stands in the device takes to leave it
  * @p: the pacer
  * @busy_ns: since when the device has something to send
- * @speed: rate at which a queue in the device gets shorter, bytes per second
+ * @speed: the most that the device can do, bytes per second
  * @now: time, ns
  *
- * Return: ns; the oldest piece may have left in part.
+ * Return: ns, the least; the oldest piece may have left in part.
  */
 static inline __u64 riso_pacer_ahead(const struct riso_pacer *p, __u64 busy_ns, __u64 speed,
 				     __u64 now)
