@@ -81,7 +81,8 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 	bound.chunk = riso_chunk_fill(rd->chunk, bound.path, count_pieces(f, dir),
 				      largest_piece(rd));
 	bound.far = bound.chunk > rd->chunk;
-	bound.equal = rd->cfg.chunk_bytes == RISO_AUTO;
+	/* Where the window is set, as many have to fit in it as an operator expects. */
+	bound.equal = rd->cfg.chunk_bytes == RISO_AUTO && rd->cfg.inflight_bytes == RISO_AUTO;
 	bound.chunk = riso_chunk_round(bound.chunk, f->mtu);
 	bound.share = count_share(f, dir, bound.chunk);
 	return bound;

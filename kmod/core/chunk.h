@@ -110,8 +110,7 @@ static inline __u32 riso_chunk_next(__u32 left, __u32 chunk)
  *
  * Few pieces may be out, so none of them is a small rest.
  *
- * Return: how many of the @left bytes go out next: all of them, or a part of equal ones that
- * are no smaller than @chunk, in whole pages.
+ * Return: size to cut to: @chunk or more, so that what is left goes in equal pieces of whole pages.
  */
 static inline __u32 riso_chunk_even(__u32 left, __u32 chunk)
 {
@@ -119,7 +118,7 @@ static inline __u32 riso_chunk_even(__u32 left, __u32 chunk)
 	__u64 even;
 
 	if (pieces < 2)
-		return left;
+		return riso_max(left, chunk);
 	even = ((__u64)left + pieces - 1) / pieces;
 	even += RISO_CHUNK_AUTO_MIN - 1;
 	return (__u32)riso_min(left, even - even % RISO_CHUNK_AUTO_MIN);
@@ -134,8 +133,8 @@ static inline __u32 riso_chunk_even(__u32 left, __u32 chunk)
  * that makes the others larger by an eighth at most is no chunk of its own, and else all are
  * as large.
  *
- * Return: how many of the @left bytes go out next: all of them, or a part of equal ones, in
- * whole pages.
+ * Return: size to cut to, so that what is left goes in equal chunks of whole pages. What comes
+ * behind the message may be cut to it as well.
  */
 static inline __u32 riso_chunk_equal(__u32 left, __u32 chunk)
 {
@@ -143,7 +142,7 @@ static inline __u32 riso_chunk_equal(__u32 left, __u32 chunk)
 	__u64 equal;
 
 	if (left <= chunk)
-		return left;
+		return chunk;
 	if (left % chunk > left / (RISO_CHUNK_REST_PART + 1))
 		chunks++;
 	equal = ((__u64)left + chunks - 1) / chunks;
