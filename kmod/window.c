@@ -371,7 +371,7 @@ static u64 find_dry(const struct riso_flow *f, const struct riso_slot *slot, u64
 	if (f->path.probes || f->stale)
 		return 0;
 	if (!a->pacer.load)
-		return a->window_held ? now - min(now, due_of(f, slot)) : 0;
+		return a->window_held ? now - min(now, max(f->cq->polled_ns, due_of(f, slot))) : 0;
 	next = find_oldest(f->rd, &oldest);
 	if (!next || !next->wire[dir] || !(next->flags & RISO_SLOT_HELD) ||
 	    a->out.bytes > next->wire[dir])
