@@ -6,6 +6,7 @@
  * follow. Who calls it puts them in force.
  */
 
+#include <linux/minmax.h>
 #include <linux/netlink.h>
 #include <rdma/ib_verbs.h>
 
@@ -124,7 +125,9 @@ u64 riso_config_read_port(struct ib_device *ibdev)
 
 	if (ib_query_port(ibdev, 1, &attr) || attr.state != IB_PORT_ACTIVE)
 		return 0;
-	return riso_port_rate(attr.active_speed, ib_width_enum_to_int(attr.active_width));
+	/* A speed that is newer than the table may be more than anybody can set. */
+	return min_t(u64, RDMA_ISOLATE_RATE_MAX,
+		     riso_port_rate(attr.active_speed, ib_width_enum_to_int(attr.active_width)));
 }
 
 /**
