@@ -62,6 +62,7 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 {
 	struct nr_end *end = nr_get_end(ibdev);
 	const struct nr_speed *speed = speeds;
+	u32 told = READ_ONCE(end->port_speed);
 
 	/* the slowest of the usual ones that is not slower */
 	while (speed->mbps < READ_ONCE(end->mbps))
@@ -76,8 +77,8 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	attr->max_msg_sz = NR_MAX_MSG;
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
-	attr->active_width = speed->width;
-	attr->active_speed = speed->speed;
+	attr->active_width = told == NR_SPEED_FITS ? speed->width : IB_WIDTH_1X;
+	attr->active_speed = told == NR_SPEED_FITS ? speed->speed : told;
 	return 0;
 }
 
@@ -205,23 +206,25 @@ static void update_end(struct nr_end *end)
 	u32 mbps = nr_get_param(&nr_rate_mbps, end->index);
 	u32 delay_ns = nr_get_param(&nr_delay_ns, end->index);
 	bool up = nr_get_param(&nr_link, end->index) && end->carrier;
-	bool was_up = end->up, faster;
+	u32 speed = nr_get_param(&nr_port_speed, end->index);
+	bool was_up = end->up, other;
 	unsigned long flags;
 
 	lockdep_assert_held(&config_lock);
 	spin_lock_irqsave(&nr_engine.lock, flags);
-	faster = mbps != end->mbps;
+	other = mbps != end->mbps || speed != end->port_speed;
 	nr_engine.now = ktime_get_ns();
 	nr_read_bells(end);
 	nr_set_wire(end, mbps, delay_ns, nr_engine.now);
+	WRITE_ONCE(end->port_speed, speed);
 	WRITE_ONCE(end->up, up);
 	nr_settle_wires(nr_engine.now);
 	spin_unlock_irqrestore(&nr_engine.lock, flags);
 	nr_kick();
 	/* A port that changes its speed goes down for it. */
-	if (was_up && (!up || faster))
+	if (was_up && (!up || other))
 		tell_port(end, IB_EVENT_PORT_ERR);
-	if (up && (!was_up || faster))
+	if (up && (!was_up || other))
 		tell_port(end, IB_EVENT_PORT_ACTIVE);
 }
 

@@ -444,7 +444,8 @@ struct nr_dev {
  * @next_mr: index that is tried first for a new memory region
  * @up: the port is up
  * @carrier: the netdev is up and has a carrier
- * @mbps: rate that the port tells, Mbit/s
+ * @mbps: rate of the wire, Mbit/s
+ * @port_speed: what the port tells, NR_SPEED_FITS if that is @mbps
  * @mtu: MTU of a path, bytes
  * @count: what became of its requests
  * @lost: messages that nobody was there for
@@ -480,6 +481,7 @@ struct nr_end {
 	bool up;
 	bool carrier;
 	u32 mbps;
+	u32 port_speed;
 	u32 mtu;
 	struct nr_count count[NR_KINDS];
 	u64 lost;

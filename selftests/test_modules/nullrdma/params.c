@@ -27,6 +27,7 @@ struct nr_list nr_rate_mbps = { 1, 1, 3200000, { 25000 } };
 /* 1 us: a cable and a switch; with 0, an acknowledgment needs no event of its own */
 struct nr_list nr_delay_ns = { 1, 0, 1000000000, { 1000 } };
 struct nr_list nr_link = { 1, 0, 1, { 1 } };
+struct nr_list nr_port_speed = { 1, 0, NR_SPEED_FITS, { NR_SPEED_FITS } };
 
 u32 nr_doorbell_ns = 300;
 module_param_named(doorbell_ns, nr_doorbell_ns, uint, 0644);
@@ -142,6 +143,10 @@ MODULE_PARM_DESC(delay_ns,
 module_param_cb(link, &list_ops, &nr_link, 0644);
 MODULE_PARM_DESC(link,
 		 "0 takes the port of an end down, 1 leaves it to the netdev: a cable that is pulled (default 1)");
+
+module_param_cb(port_speed, &list_ops, &nr_port_speed, 0644);
+MODULE_PARM_DESC(port_speed,
+		 "speed that the port of each end tells, as a bit of the InfiniBand specification, with one lane: for ports that do not tell what they can; 0 is no speed, 65536 the one that fits rate_mbps (default 65536)");
 
 int nr_check_params(void)
 {

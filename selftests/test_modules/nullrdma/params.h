@@ -24,9 +24,13 @@ struct nr_list {
 	u32 val[NR_MAX_ENDS];
 };
 
+/* no speed that a port can tell: it tells the one that fits its rate */
+#define NR_SPEED_FITS	0x10000
+
 extern struct nr_list nr_rate_mbps;
 extern struct nr_list nr_delay_ns;
 extern struct nr_list nr_link;
+extern struct nr_list nr_port_speed;
 extern char *nr_netdevs[NR_MAX_ENDS];
 extern int nr_num_netdevs;
 extern u32 nr_doorbell_ns;
