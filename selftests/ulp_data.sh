@@ -9,7 +9,7 @@
 
 MB=$((1 << 20))
 
-# READs are cut at 64 KB at least
+# How large the chunks of READs are depends on how long the path is found to be.
 cases()
 {
 	local c=$ULP_CHUNK op len
@@ -21,15 +21,15 @@ cases()
 	done
 	echo "split size op=write len=$((c + 1))"
 	echo "split size op=write len=$((2 * c))"
-	echo "whole size op=read len=$((c + 1))"
+	echo "any size op=read len=$((c + 1))"
 	echo "whole size op=send len=$((c + 1))"
 	for len in $MB $((3 * MB + 7)); do
 		echo "split size op=write len=$len"
 		echo "split size op=read len=$len"
 		echo "whole size op=send len=$len"
 	done
-	echo "whole size op=read len=65535"
-	echo "whole size op=read len=65536"
+	echo "any size op=read len=65535"
+	echo "any size op=read len=65536"
 	echo "split size op=read len=65537 count=9"
 	echo "split size op=read len=300000 count=9 rdatomic=1"
 	for op in writeimm sendimm; do

@@ -20,7 +20,7 @@ cases()
 	local test
 
 	for test in data queue error; do
-		RISO_ULP_LIST=1 "$(dirname "$0")/ulp_$test.sh"
+		RISO_ULP_LIST=1 RISO_ULP_CHUNK=$ULP_CHUNK "$(dirname "$0")/ulp_$test.sh"
 	done
 }
 
