@@ -328,6 +328,7 @@ part_late()
 				isolate "${settings[@]}"
 				load_test_module riso_test_late us=$((ms * 1000)) || die "not late"
 				measure "late $rate $ms $safe" isolated load "$@"
+				tell_params "timers of late $rate $ms $safe" riso_test_late timers
 				rmmod riso_test_late
 				release
 			done
