@@ -91,12 +91,13 @@ def read_cost(run):
     return speed, (1 - window["idle_us"] * 1000 / window["ns"]) / speed
 
 
-def longest(runs, name):
-    """Longest time that was seen, beyond what is measured of nothing, us"""
+def longest(runs, name, kind):
+    """Longest time that was seen, beyond what is measured of nothing of that kind, us"""
     run = runs.get(name, "isolated")
     if not run or not run["value"]:
         return None
-    return max(run["value"] - run["empty_ns"], 0) / 1000
+    empty = run["empty_lock_ns" if kind == "lock" else "empty_call_ns"]
+    return max(run["value"] - empty, 0) / 1000
 
 
 def over(runs, figure, one, many):
@@ -215,7 +216,7 @@ def rows(runs):
     for name, (kind, safe) in runs.names(r"irqs off, (timer|call|lock), (\w+)"):
         title = "lock held" if kind == "lock" else kind
         out.append((f"interrupts off, longest, us: {title}, SafeUtil {safe}",
-                    longest(runs, name), 50, 20))
+                    longest(runs, name, kind), 50, 20))
     for name, (mbps, beside) in runs.names(r"nvme (\d+) (\w+)"):
         title = "NVMe reads" + (" beside small ones" if beside == "beside" else "")
         plain, isolated = (read_cost(runs.get(name, how)) for how in ("plain", "isolated"))

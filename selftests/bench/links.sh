@@ -368,7 +368,7 @@ part_irqs()
 			wait_ms=100 window_ms=200
 		for kind in timer call lock; do
 			tell_params "irqs off, $kind, $safe" riso_test_irqs \
-				${kind}_ns empty_ns pair_ns
+				${kind}_ns empty_lock_ns empty_call_ns pair_ns
 		done
 		rmmod riso_test_irqs
 		release
