@@ -185,7 +185,7 @@ struct riso_group_info {
  * @chunk: size that its messages are cut to, 0 is off
  * @share: chunks that may have a tag together, at least 1
  * @far: @chunk is larger than that of the device, to fill a path
- * @equal: nobody has set @chunk, so that chunks may be equal ones
+ * @equal: nobody has set @chunk or the window, so chunks may be equal ones
  * @path: what its path holds, bytes
  */
 struct riso_bound {

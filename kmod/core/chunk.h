@@ -17,10 +17,10 @@
 #define RISO_CHUNK_NS		10000
 /* One of less than 4 KB has too many headers (paper, 4.2), ... */
 #define RISO_CHUNK_AUTO_MIN	4096
-/* A rest of a message makes chunks larger by an eighth at most. */
-#define RISO_CHUNK_REST_PART	8
 /* ... and one of more than 512 KB is not needed up to 512 Gbit/s. */
 #define RISO_CHUNK_AUTO_MAX	(512 * 1024)
+/* A rest of a message makes chunks larger by an eighth at most. */
+#define RISO_CHUNK_REST_PART	8
 
 /**
  * struct riso_sge - a scatter/gather element
@@ -103,6 +103,14 @@ static inline __u32 riso_chunk_next(__u32 left, __u32 chunk)
 	return chunk && left > chunk ? chunk : left;
 }
 
+/* One of @parts equal parts of @left bytes, in whole pages */
+static inline __u32 riso_chunk_part(__u32 left, __u32 parts)
+{
+	__u64 part = ((__u64)left + parts - 1) / parts + RISO_CHUNK_AUTO_MIN - 1;
+
+	return (__u32)riso_min(left, part - part % RISO_CHUNK_AUTO_MIN);
+}
+
 /**
  * riso_chunk_even - size of the next piece of a message that fills a long path
  * @left: bytes of the message that are left
@@ -115,13 +123,8 @@ static inline __u32 riso_chunk_next(__u32 left, __u32 chunk)
 static inline __u32 riso_chunk_even(__u32 left, __u32 chunk)
 {
 	__u32 pieces = left / chunk;
-	__u64 even;
 
-	if (pieces < 2)
-		return riso_max(left, chunk);
-	even = ((__u64)left + pieces - 1) / pieces;
-	even += RISO_CHUNK_AUTO_MIN - 1;
-	return (__u32)riso_min(left, even - even % RISO_CHUNK_AUTO_MIN);
+	return pieces < 2 ? riso_max(left, chunk) : riso_chunk_part(left, pieces);
 }
 
 /**
@@ -139,16 +142,14 @@ static inline __u32 riso_chunk_even(__u32 left, __u32 chunk)
 static inline __u32 riso_chunk_equal(__u32 left, __u32 chunk)
 {
 	__u32 chunks = left / chunk;
-	__u64 equal;
+	__u32 equal;
 
 	if (left <= chunk)
 		return chunk;
 	if (left % chunk > left / (RISO_CHUNK_REST_PART + 1))
 		chunks++;
-	equal = ((__u64)left + chunks - 1) / chunks;
-	equal += RISO_CHUNK_AUTO_MIN - 1;
-	equal = riso_min(left, equal - equal % RISO_CHUNK_AUTO_MIN);
-	return equal > chunk + chunk / RISO_CHUNK_REST_PART ? chunk : (__u32)equal;
+	equal = riso_chunk_part(left, chunks);
+	return equal > chunk + chunk / RISO_CHUNK_REST_PART ? chunk : equal;
 }
 
 /**
