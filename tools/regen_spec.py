@@ -428,13 +428,16 @@ def json_calibrate():
         'rtt_min_ns': number('The shortest of them.'),
         'max_rate': number('What messages of 1 MB reach, in bytes per second of '
                            'wire, headers included.'),
+        'safe_util': number('97 % of max_rate, in bytes per second of wire.'),
         'max_ops': number('Small messages per second.'),
-        'chunk_bytes': number('The smallest chunk that reaches 95 % of max_rate, or '
-                              'the best if none does.'),
+        'chunk_bytes': {'anyOf': [number('A chunk in bytes.'), {'const': 'auto'}],
+                        'description': 'auto, if it is as large as the smallest chunk that '
+                                       'reaches 95 % of max_rate. Else that one, or the '
+                                       'best if none does.'},
         'target99_ns': number('Four times the 99th percentile without load.'),
         'applied': {'type': 'boolean',
-                    'description': 'True when max_rate, chunk_bytes and '
-                                   'target99_ns were set and are kept.'},
+                    'description': 'True when these were set and are kept, but for max_ops, '
+                                   'and for a safe_util that somebody had chosen.'},
     }
     size = {
         'chunk_bytes': number('Size of a piece.'),

@@ -201,26 +201,33 @@ static int measure(const struct call *call, struct calibrate_seen *seen,
 
 /* --- what follows --- */
 
+/* Has nobody chosen SafeUtil? It is MaxRate, or what was set with it, or no longer possible. */
+static bool safe_util_follows(const struct device *dev, const struct calibrate_advice *advice)
+{
+	return dev->safe_util == dev->max_rate || dev->safe_util > advice->max_rate ||
+	       dev->safe_util == calibrate_safe_util(dev->max_rate);
+}
+
 /*
  * All in one command. MaxOps is not among it: one process may not reach what the device
  * can do, and with a MaxOps that is too low bulk in chunks is held back for nothing.
- * SafeUtil may not be above MaxRate, and goes with it where it was the same.
  */
 static int apply(struct call *call, const struct device *dev,
 		 const struct calibrate_advice *advice)
 {
-	uint64_t util = dev->safe_util;
+	uint64_t util = safe_util_follows(dev, advice) ? advice->safe_util : dev->safe_util;
+	char chunk[UNITS_LEN] = "auto";
 	struct command cmd;
 	struct words words;
 	char line[256];
 
-	if (util == dev->max_rate || util > advice->max_rate)
-		util = advice->max_rate;
+	if (advice->chunk != RDMA_ISOLATE_AUTO)
+		snprintf(chunk, sizeof(chunk), "%" PRIu64, advice->chunk);
 	snprintf(line, sizeof(line),
 		 "dev set dev \"%s\" max-rate %" PRIu64 "B/s safe-util %" PRIu64
-		 "B/s chunk-bytes %" PRIu64 " target99 %" PRIu64 "ns",
-		 call_value(call, "dev")->text, advice->max_rate, util,
-		 advice->chunk, advice->target99_ns);
+		 "B/s chunk-bytes %s target99 %" PRIu64 "ns",
+		 call_value(call, "dev")->text, advice->max_rate, util, chunk,
+		 advice->target99_ns);
 	words_split(line, &words);
 	if (cmd_parse(words.n, words.word, &cmd))
 		return CMD_REFUSED;
@@ -258,8 +265,9 @@ static void show(const struct call *call, const char *peer,
 		{ "p99", "p99_ns", FMT_TIME, seen->p99_ns },
 		{ "rtt-min", "rtt_min_ns", FMT_TIME, seen->rtt_min_ns },
 		{ "max-rate", "max_rate", FMT_RATE, advice->max_rate },
+		{ "safe-util", "safe_util", FMT_RATE, advice->safe_util },
 		{ "max-ops", "max_ops", FMT_COUNT, advice->max_ops },
-		{ "chunk-bytes", "chunk_bytes", FMT_SIZE, advice->chunk },
+		{ "chunk-bytes", "chunk_bytes", FMT_SIZE_AUTO, advice->chunk },
 		{ "target99", "target99_ns", FMT_TIME, advice->target99_ns },
 		{ "applied", "applied", FMT_BOOL, applied },
 	};
@@ -295,7 +303,6 @@ static int calibrate(struct call *call)
 	struct calibrate_seen seen = { };
 	struct calibrate_advice advice;
 	char peer[PEER_LEN] = "";
-	char buf[UNITS_LEN];
 	int status;
 
 	status = ask_module(call, &before);
@@ -314,8 +321,8 @@ static int calibrate(struct call *call)
 		error("warning: other traffic went through %s, measure again when it is quiet",
 		      name);
 	if (!advice.enough)
-		error("warning: no chunk reaches %d %% of max-rate, %s is the best",
-		      CALIBRATE_PERCENT, size_format(advice.chunk, buf));
+		error("warning: no chunk reaches %d %% of max-rate, chunk-bytes is the best",
+		      CALIBRATE_PERCENT);
 	if (advice.noisy)
 		error("warning: the host or the path is not quiet, p99 is over %d times p50",
 		      CALIBRATE_NOISY);

@@ -6,6 +6,7 @@
 
 #include "aimd.h"
 #include "calibrate.h"
+#include "core/chunk.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_US UINT64_C(1000)
@@ -31,6 +32,13 @@ unsigned int calibrate_depth(uint64_t wire, uint64_t rate, uint64_t rtt_ns)
 	return path < CALIBRATE_DEPTH - 2 ? path + 2 : CALIBRATE_DEPTH;
 }
 
+uint64_t calibrate_safe_util(uint64_t max_rate)
+{
+	uint64_t bits = (uint64_t)((unsigned __int128)max_rate * 8 * CALIBRATE_SAFE_PERCENT / 100);
+
+	return clamp(three_digits(bits) / 8, RDMA_ISOLATE_RATE_MIN, max_rate);
+}
+
 struct calibrate_advice calibrate_advise(const struct calibrate_seen *seen)
 {
 	uint64_t target = AIMD_TARGET_TIMES * seen->p99_ns;
@@ -50,7 +58,11 @@ struct calibrate_advice calibrate_advise(const struct calibrate_seen *seen)
 		advice.enough = seen->size[best].rate * 100 >=
 				seen->rate * CALIBRATE_PERCENT;
 	}
-	advice.chunk = clamp(seen->size[best].bytes, RDMA_ISOLATE_CHUNK_MIN,
-			     RDMA_ISOLATE_CHUNK_MAX);
+	if (seen->size[best].bytes <= riso_chunk_auto(advice.max_rate))
+		advice.chunk = RDMA_ISOLATE_AUTO;
+	else
+		advice.chunk = clamp(seen->size[best].bytes, RDMA_ISOLATE_CHUNK_MIN,
+				     RDMA_ISOLATE_CHUNK_MAX);
+	advice.safe_util = calibrate_safe_util(advice.max_rate);
 	return advice;
 }

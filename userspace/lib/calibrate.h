@@ -15,6 +15,8 @@ enum {
 	CALIBRATE_DEPTH = 1024,
 	/* What a chunk has to reach of MaxRate */
 	CALIBRATE_PERCENT = 95,
+	/* SafeUtil in percent of MaxRate: with it the figures of Documentation/results were taken */
+	CALIBRATE_SAFE_PERCENT = 97,
 	/* How many times the median the 99th percentile is of a host that is not quiet */
 	CALIBRATE_NOISY = 10,
 };
@@ -45,14 +47,16 @@ struct calibrate_seen {
 /**
  * struct calibrate_advice - settings
  * @max_rate: bytes per second
+ * @safe_util: bytes per second
  * @max_ops: messages per second
- * @chunk: bytes
+ * @chunk: bytes, or RDMA_ISOLATE_AUTO where the chunk of "auto" is large enough
  * @target99_ns: for an agent
  * @enough: @chunk reaches CALIBRATE_PERCENT; else none does, and it is the best
  * @noisy: something else was in the way of the messages, so all of it says little
  */
 struct calibrate_advice {
 	uint64_t max_rate;
+	uint64_t safe_util;
 	uint64_t max_ops;
 	uint64_t chunk;
 	uint64_t target99_ns;
@@ -69,6 +73,14 @@ struct calibrate_advice {
  * Return: two, and what the path itself holds; CALIBRATE_DEPTH at most.
  */
 unsigned int calibrate_depth(uint64_t wire, uint64_t rate, uint64_t rtt_ns);
+
+/**
+ * calibrate_safe_util - SafeUtil that leaves a device some room
+ * @max_rate: bytes per second
+ *
+ * Return: bytes per second, rounded down to three digits of bits per second.
+ */
+uint64_t calibrate_safe_util(uint64_t max_rate);
 
 /**
  * calibrate_advise - settings that suit what was measured

@@ -19,7 +19,12 @@
 #define G UINT64_C(1000000000)
 #define M UINT64_C(1000000)
 
-/* Rates of 1k, 2k and so on, up to the first 0; which of them is the chunk */
+/* More than the chunk of auto at slow rates, so that it is told which size was chosen */
+#define SMALLEST	8192
+/* Index of a size: auto is as good */
+#define AUTO		CALIBRATE_SIZES
+
+/* Rates of 8k, 16k and so on, up to the first 0; which of them is the chunk */
 static const struct {
 	const char *what;
 	uint64_t rate;
@@ -31,15 +36,22 @@ static const struct {
 	{ "just not enough", 1000, { 200, 400, 800, 949, 950, 1000 }, 4, true },
 	{ "the smallest does", 1000, { 960, 990, 1000, 1000 }, 0, true },
 	{ "the largest alone", 1000,
-	  { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000 }, 10, true },
+	  { 8, 16, 32, 64, 128, 256, 512, 1000 }, 7, true },
 	{ "none does: the best", 1000, { 200, 700, 600, 500 }, 1, false },
 	{ "none does: of the same the smallest", 1000, { 300, 300, 300 }, 0, false },
 	{ "more than MaxRate", 1000, { 100, 1200, 1000 }, 1, true },
 	{ "a dip behind it", 1000, { 100, 980, 500, 990 }, 1, true },
 	{ "one size", 1000, { 10 }, 0, false },
 	{ "not a multiple of 100", 199, { 188, 189, 190 }, 2, true },
-	{ "fast", 125 * G, { 118 * G, 118750 * M, 125 * G }, 1, true },
-	{ "fastest", 1000 * G, { 949 * G, 950 * G, 1000 * G }, 1, true },
+	{ "a chunk of 8 KB takes less than 10 us", 900 * M, { 900 * M }, AUTO, true },
+	{ "and more than that", 800 * M, { 800 * M }, 0, true },
+	{ "fast, as large as auto", 125 * G / 10,
+	  { 1 * G, 2 * G, 4 * G, 12 * G, 12500 * M }, AUTO, true },
+	{ "fast, larger than auto", 125 * G / 10,
+	  { 1 * G, 2 * G, 4 * G, 8 * G, 12500 * M }, 4, true },
+	{ "fast, none does", 125 * G / 10, { 1 * G, 2 * G }, AUTO, false },
+	{ "fastest", 125 * G,
+	  { 1 * G, 2 * G, 4 * G, 8 * G, 16 * G, 32 * G, 120 * G, 125 * G }, AUTO, true },
 };
 
 static void chunks(void **state)
@@ -50,15 +62,16 @@ static void chunks(void **state)
 	for (i = 0; i < ARRAY_SIZE(tables); i++) {
 		struct calibrate_seen seen = { .rate = tables[i].rate };
 		struct calibrate_advice advice;
+		uint64_t chunk;
 
 		for (n = 0; n < CALIBRATE_SIZES && tables[i].of_size[n]; n++) {
-			seen.size[n].bytes = 1024 << n;
+			seen.size[n].bytes = SMALLEST << n;
 			seen.size[n].rate = tables[i].of_size[n];
 		}
 		seen.num = n;
 		advice = calibrate_advise(&seen);
-		if (advice.chunk != 1024u << tables[i].chunk ||
-		    advice.enough != tables[i].enough)
+		chunk = tables[i].chunk == AUTO ? RDMA_ISOLATE_AUTO : SMALLEST << tables[i].chunk;
+		if (advice.chunk != chunk || advice.enough != tables[i].enough)
 			fail_msg("%s: %ju, %d", tables[i].what,
 				 (uintmax_t)advice.chunk, advice.enough);
 	}
@@ -88,6 +101,27 @@ static void rates(void **state)
 		struct calibrate_seen seen = { .rate = table[i][0], .num = 1 };
 
 		assert_int_equal(calibrate_advise(&seen).max_rate, table[i][1]);
+	}
+}
+
+static void safe_utils(void **state)
+{
+	static const uint64_t table[][2] = {
+		/* 97 %, in three digits of bits, down */
+		{ 12250000000, 11875000000 },
+		{ 49500000, 48000000 },
+		{ RDMA_ISOLATE_RATE_MAX, RDMA_ISOLATE_RATE_MAX / 100 * 97 },
+		/* and in range */
+		{ RDMA_ISOLATE_RATE_MIN, RDMA_ISOLATE_RATE_MIN },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
+		struct calibrate_seen seen = { .rate = table[i][0], .num = 1 };
+
+		assert_int_equal(calibrate_safe_util(table[i][0]), table[i][1]);
+		assert_int_equal(calibrate_advise(&seen).safe_util, table[i][1]);
 	}
 }
 
@@ -172,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chunks),
 		cmocka_unit_test(rates),
+		cmocka_unit_test(safe_utils),
 		cmocka_unit_test(ops),
 		cmocka_unit_test(targets),
 		cmocka_unit_test(depths),
