@@ -154,15 +154,14 @@ bool riso_config_follow_port(struct riso_cfg *cfg, u64 rate)
 
 /**
  * riso_config_begin - the settings of a device that nobody has configured
- * @ibdev: the device
+ * @port_rate: what its port tells, bytes per second, 0 for nothing
  *
- * Context: may sleep.
  * Return: the settings.
  */
-struct riso_cfg riso_config_begin(struct ib_device *ibdev)
+struct riso_cfg riso_config_begin(u64 port_rate)
 {
 	/* Until a port tells its rate, it shall not be held back by a guess. */
-	u64 rate = riso_config_read_port(ibdev) ?: RDMA_ISOLATE_RATE_MAX;
+	u64 rate = port_rate ?: RDMA_ISOLATE_RATE_MAX;
 
 	return (struct riso_cfg) {
 		.max_rate = rate,

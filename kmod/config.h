@@ -9,7 +9,7 @@
 
 u64 riso_config_read_port(struct ib_device *ibdev);
 bool riso_config_follow_port(struct riso_cfg *cfg, u64 rate);
-struct riso_cfg riso_config_begin(struct ib_device *ibdev);
+struct riso_cfg riso_config_begin(u64 port_rate);
 int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
 		      struct netlink_ext_ack *extack);
 

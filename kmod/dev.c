@@ -115,6 +115,21 @@ struct riso_dev *riso_dev_of(struct ib_device *ibdev)
 	return ib_get_client_data(ibdev, client);
 }
 
+static enum riso_believed_from find_why_believed(const struct riso_dev *rd)
+{
+	if (READ_ONCE(rd->delivered) > rd->cfg.max_rate)
+		return RISO_BELIEVED_FROM_DELIVERED;
+	if (rd->own.calibrated)
+		return RISO_BELIEVED_FROM_SET;
+	if (rd->own.max_rate == READ_ONCE(rd->proven_rate))
+		return RISO_BELIEVED_FROM_DELIVERED;
+	if (!READ_ONCE(rd->port_rate))
+		return RISO_BELIEVED_FROM_NOTHING;
+	/* Another one stays because of a SafeUtil above what the port tells. */
+	return rd->own.max_rate == READ_ONCE(rd->port_rate) ? RISO_BELIEVED_FROM_PORT :
+							      RISO_BELIEVED_FROM_SET;
+}
+
 /* Anybody may read this, and as often: it takes no lock that a post would wait for. */
 void riso_dev_fill_info(struct riso_dev *rd, struct riso_dev_info *info)
 {
@@ -133,6 +148,7 @@ void riso_dev_fill_info(struct riso_dev *rd, struct riso_dev_info *info)
 		seq = read_seqcount_begin(&rd->cfg_seq);
 		info->cfg = rd->own;
 		info->believed_rate = max(rd->cfg.max_rate, READ_ONCE(rd->delivered));
+		info->believed_from = find_why_believed(rd);
 	} while (read_seqcount_retry(&rd->cfg_seq, seq));
 }
 
@@ -436,11 +452,11 @@ static void port_work(struct work_struct *work)
 	mutex_lock(&rd->control);
 	/* What it has delivered it can, until the port is another. */
 	if (rate && rate != rd->port_rate) {
-		rd->port_rate = rate;
-		rd->proven_rate = 0;
+		WRITE_ONCE(rd->port_rate, rate);
+		WRITE_ONCE(rd->proven_rate, 0);
 		riso_settings_forget_rate(rd);
 	}
-	rd->proven_rate = max(rd->proven_rate, READ_ONCE(rd->delivered));
+	WRITE_ONCE(rd->proven_rate, max(rd->proven_rate, READ_ONCE(rd->delivered)));
 	/* What a port could do before it went down, it may do again. */
 	if (rate && !rd->removing)
 		changed = riso_settings_follow_port(rd, max(rate, rd->proven_rate));
@@ -512,9 +528,9 @@ struct riso_dev *riso_dev_create(struct ib_device *ibdev)
 	init_completion(&rd->drained);
 	riso_pump_init(rd);
 	riso_watch_init(rd);
-	rd->cfg = riso_config_begin(ibdev);
+	rd->port_rate = riso_config_read_port(ibdev);
+	rd->cfg = riso_config_begin(rd->port_rate);
 	rd->own = rd->cfg;
-	rd->port_rate = rd->cfg.max_rate;
 	spin_lock_irq(&rd->lock);
 	riso_limits_update(rd);
 	spin_unlock_irq(&rd->lock);

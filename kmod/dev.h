@@ -213,7 +213,7 @@ struct riso_change {
  * @num_processes: number of processes in @processes
  * @mtu: the largest of a path so far, bytes
  * @delivered: rate at which completions came that was above MaxRate, bytes per second, or 0
- * @port_rate: what the port told last, bytes per second, under @control
+ * @port_rate: what the port told last, bytes per second, 0 for nothing so far, under @control
  * @proven_rate: the largest @delivered since @port_rate changed, under @control
  * @told_rate: @delivered as listeners were told last, under @control
  * @shaped_ns: when @was_shaped was set last
@@ -364,6 +364,7 @@ struct riso_dev {
  * @held: work requests in the queues
  * @processes: processes that take part by themselves
  * @believed_rate: what chunks and windows go by, bytes per second
+ * @believed_from: why
  */
 struct riso_dev_info {
 	char name[IB_DEVICE_NAME_MAX];
@@ -376,6 +377,7 @@ struct riso_dev_info {
 	u32 held;
 	u32 processes;
 	u64 believed_rate;
+	enum riso_believed_from believed_from;
 };
 
 /**

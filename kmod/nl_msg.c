@@ -175,6 +175,7 @@ static const struct number dev_numbers[] = {
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_CTRL, struct riso_dev_info, cfg.ctrl),
 	NUMBER_U32(RDMA_ISOLATE_A_DEV_SHARE, struct riso_dev_info, cfg.share),
 	NUMBER_U64(RDMA_ISOLATE_A_DEV_BELIEVED_RATE, struct riso_dev_info, believed_rate),
+	NUMBER_U32(RDMA_ISOLATE_A_DEV_BELIEVED_FROM, struct riso_dev_info, believed_from),
 };
 
 /**

@@ -34,7 +34,7 @@ set_rxe0()
 
 settings_in_text()
 {
-	text "max-rate 400mbit believed-rate 400mbit calibrated yes max-ops 100000 safe-util 390mbit" \
+	text "max-rate 400mbit believed-rate 400mbit believed-from set calibrated yes max-ops 100000 safe-util 390mbit" \
 		dev show dev rxe0 &&
 	text "safe-util 390mbit chunk-bytes 4k token-bytes auto" dev show dev rxe0
 }
@@ -45,7 +45,7 @@ round_trip()
 	local before after words
 
 	before=$(rdma-isolate dev show dev rxe0)
-	words=$(sed -E 's/ (index|state|believed-rate|calibrated|latency-flows|managed-flows|held-wrs|ports|processes) [^ ]+//g' \
+	words=$(sed -E 's/ (index|state|believed-rate|believed-from|calibrated|latency-flows|managed-flows|held-wrs|ports|processes) [^ ]+//g' \
 		<<<"$before")
 	# shellcheck disable=SC2086 # words
 	rdma-isolate dev set $words || return

@@ -174,7 +174,8 @@ begin_case()
 # believes_port MBPS: what the port tells, and no more
 believes_port()
 {
-	believes ".max_rate == $(bytes_of "$1") and .believed_rate == .max_rate"
+	believes ".max_rate == $(bytes_of "$1") and .believed_rate == .max_rate and
+		.believed_from == \"port\""
 }
 
 # believes_more FILTER: what was delivered; a debug kernel may deliver less than is told
@@ -279,14 +280,16 @@ tells_too_little()
 {
 	begin_case
 	set_param port_speed $SDR &&
-	believes_more ".max_rate > $(bytes_of $((2 * SLOW))) and .believed_rate >= .max_rate" &&
+	believes_more ".max_rate > $(bytes_of $((2 * SLOW))) and .believed_rate >= .max_rate and
+		.believed_from == \"delivered\"" &&
 	keeps "$plain_fast"
 }
 
 tells_too_much()
 {
 	begin_case
-	set_param port_speed $UNDEFINED && believes ".max_rate == $MOST" &&
+	set_param port_speed $UNDEFINED &&
+	believes ".max_rate == $MOST and .believed_from == \"port\"" &&
 	shows ".safe_util == $MOST" && keeps "$plain_fast"
 }
 
@@ -309,7 +312,8 @@ tells_the_truth_again()
 # The port has told nothing since the module was loaded.
 has_never_told()
 {
-	set_param port_speed $NONE && unload && load && shows ".max_rate == $MOST" &&
+	set_param port_speed $NONE && unload && load &&
+	shows ".max_rate == $MOST and .believed_from == \"nothing\"" &&
 	under_load keeps "$plain_fast" && set_param port_speed $FITS &&
 	busywait 10 shows ".max_rate == $(bytes_of $FAST)"
 }
@@ -318,7 +322,8 @@ set_too_low()
 {
 	begin_case
 	rdma-isolate dev set dev null0 max-rate $((FAST / 10))mbit &&
-	believes_more ".max_rate == $(bytes_of $FAST) / 10 and .believed_rate / 2 > .max_rate" &&
+	believes_more ".max_rate == $(bytes_of $FAST) / 10 and .believed_rate / 2 > .max_rate and
+		.believed_from == \"delivered\"" &&
 	keeps "$plain_fast" && says_why
 }
 
@@ -326,7 +331,8 @@ set_too_high()
 {
 	begin_case
 	rdma-isolate dev set dev null0 max-rate $((FAST * 10))mbit &&
-	believes ".max_rate == $(bytes_of $((FAST * 10))) and .believed_rate == .max_rate" &&
+	believes ".max_rate == $(bytes_of $((FAST * 10))) and .believed_rate == .max_rate and
+		.believed_from == \"set\"" &&
 	keeps "$plain_fast"
 }
 

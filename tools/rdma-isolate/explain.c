@@ -85,6 +85,7 @@ static const struct field wait_fields[] = {
 static const struct field rate_fields[] = {
 	{ RDMA_ISOLATE_A_DEV_MAX_RATE, "max-rate", FMT_RATE },
 	{ RDMA_ISOLATE_A_DEV_BELIEVED_RATE, "believed-rate", FMT_RATE },
+	{ RDMA_ISOLATE_A_DEV_BELIEVED_FROM, "believed-from", FMT_WHY },
 	{ }
 };
 

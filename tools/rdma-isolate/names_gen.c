@@ -64,6 +64,17 @@ const struct name_enum name_reason = {
 	reason_values, 20,
 };
 
+static const struct name_value believed_from_values[] = {
+	{ "set", "max-rate, or a safe-util above what the port tells, was set" },
+	{ "port", "the port tells it" },
+	{ "delivered", "the device was seen to deliver more than max-rate, or more than the port tells" },
+	{ "nothing", "the port has told no rate yet, so only the window holds bulk back" },
+};
+
+const struct name_enum name_believed_from = {
+	believed_from_values, 4,
+};
+
 static const struct name_value switch_values[] = {
 	{ "off", "it is not" },
 	{ "on", "it is" },
@@ -187,10 +198,11 @@ static const struct name_attr dev_attrs[] = {
 	[21] = { "ctrl", NAME_U32, &name_ctrl },
 	[22] = { "share", NAME_U32, &name_share },
 	[23] = { "believed_rate", NAME_U64, 0 },
+	[24] = { "believed_from", NAME_U32, &name_believed_from },
 };
 
 const struct name_set name_set_dev = {
-	dev_attrs, 23,
+	dev_attrs, 24,
 };
 
 static const struct name_attr flow_attrs[] = {

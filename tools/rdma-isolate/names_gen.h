@@ -46,6 +46,7 @@ extern const struct name_enum name_state;
 extern const struct name_enum name_mode;
 extern const struct name_enum name_class;
 extern const struct name_enum name_reason;
+extern const struct name_enum name_believed_from;
 extern const struct name_enum name_switch;
 extern const struct name_enum name_size;
 extern const struct name_enum name_error;

@@ -120,6 +120,23 @@ enum riso_reason {
 };
 
 /**
+ * enum riso_believed_from - where believed-rate comes from
+ * @RISO_BELIEVED_FROM_SET: max-rate, or a safe-util above what the port tells,
+ *   was set
+ * @RISO_BELIEVED_FROM_PORT: the port tells it
+ * @RISO_BELIEVED_FROM_DELIVERED: the device was seen to deliver more than
+ *   max-rate, or more than the port tells
+ * @RISO_BELIEVED_FROM_NOTHING: the port has told no rate yet, so only the
+ *   window holds bulk back
+ */
+enum riso_believed_from {
+	RISO_BELIEVED_FROM_SET,
+	RISO_BELIEVED_FROM_PORT,
+	RISO_BELIEVED_FROM_DELIVERED,
+	RISO_BELIEVED_FROM_NOTHING,
+};
+
+/**
  * enum riso_switch - whether something is done
  * @RISO_SWITCH_OFF: it is not
  * @RISO_SWITCH_ON: it is
@@ -296,6 +313,7 @@ enum {
 	RDMA_ISOLATE_A_DEV_CTRL,
 	RDMA_ISOLATE_A_DEV_SHARE,
 	RDMA_ISOLATE_A_DEV_BELIEVED_RATE,
+	RDMA_ISOLATE_A_DEV_BELIEVED_FROM,
 
 	__RDMA_ISOLATE_A_DEV_MAX,
 	RDMA_ISOLATE_A_DEV_MAX = (__RDMA_ISOLATE_A_DEV_MAX - 1)
