@@ -59,8 +59,18 @@ def rate(window, group=None):
     return sum(window.get(k, 0) for k in keys) / (window["ns"] / 1e9)
 
 
-def kept(runs, name, window=0, base=None):
+def was_shaped(runs, name):
+    """Was the bulk held back, and did next to nothing of it pass?"""
+    told = runs.statistics.get(name)
+    return told and told["throttle_clock"] + told["throttle_window"] > 0 and \
+        told["passed_wrs"] <= (told["chunk_posted"] + told["whole_posted"]) / 10
+
+
+def kept(runs, name, window=0, base=None, beside=True):
+    """What was kept, beside a latency flow or not; None if the module did nothing there"""
     plain, isolated = runs.get(base or name, "plain"), runs.get(name, "isolated")
+    if beside and not was_shaped(runs, name):
+        return None
     if not plain or not isolated or len(isolated["windows"]) <= window or \
             len(plain["windows"]) <= window or not rate(plain["windows"][window]):
         return None
@@ -180,12 +190,12 @@ def rows(runs):
                     beyond_residual(runs, name, f"alone {sched} {mbps}"), 10, 5))
     for name, (mbps, qps) in runs.names(r"no latency flow (\d+) (\d+)"):
         out.append((f"kept: no latency flow, {int(mbps) // 1000} Gbit/s, {qps} queue pairs",
-                    kept(runs, name), (0.97,), None))
+                    kept(runs, name, beside=False), (0.97,), None))
     for name, (mbps, _) in runs.names(r"moderated (\d+) (\d+)"):
         out.append((f"kept: events 32 us late, {int(mbps) // 1000} Gbit/s",
                     kept(runs, name), (0.95,), None))
     for name, (mbps, rtt, read, qps) in runs.names(r"far (\d+) (\d+) (\d) (\d+)"):
-        title = (f"round trip {rtt} us, {int(mbps) // 1000} Gbit/s, "
+        title = (f"round trip {rtt} us, {show_rate(mbps)}, "
                  f"{'READ' if read == '1' else 'WRITE'}, {qps}")
         plain = runs.get(name, "plain")
         for second in (0, 2, 5):
@@ -195,7 +205,8 @@ def rows(runs):
                         kept(runs, name, second), (0.95,), (0.98,)))
     for name, (weight,) in runs.names(r"groups (\d+)"):
         run = runs.get(name, "isolated")
-        out.append((f"kept: two groups, weights {weight}:100", kept(runs, name), (0.97,), None))
+        out.append((f"kept: two groups, weights {weight}:100",
+                    kept(runs, name, beside=False), (0.97,), None))
         share = None
         if run and run["windows"]:
             share = rate(run["windows"][0], 1) / max(rate(run["windows"][0], 0), 1)
@@ -220,6 +231,8 @@ def rows(runs):
     for name, (mbps, beside) in runs.names(r"nvme (\d+) (\w+)"):
         title = "NVMe reads" + (" beside small ones" if beside == "beside" else "")
         plain, isolated = (read_cost(runs.get(name, how)) for how in ("plain", "isolated"))
+        if beside == "beside" and not was_shaped(runs, name):
+            isolated = None
         out.append((f"kept: {title}, {show_rate(mbps)}",
                     isolated[0] / plain[0] if plain and isolated else None, (0.97,), None))
         out.append((f"CPU per MB / un-isolated: {title}, {show_rate(mbps)}",

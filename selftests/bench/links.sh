@@ -12,7 +12,8 @@
 
 LOAD=/sys/kernel/debug/riso_test_load
 PARAMETERS=/sys/module/nullrdma/parameters
-PARTS="cost chunks many users busy wide moderated far groups wrong late oversubscribed irqs nvme"
+PARTS="cost chunks many users busy wide moderated far far_soft groups wrong late oversubscribed irqs
+nvme"
 RATES=${RISO_RATES:-25000 100000 400000}
 
 die()
@@ -221,7 +222,7 @@ part_users()
 }
 
 # One, 16 and 256 queue pairs of large messages beside small ones. In turns, 256 messages end at
-# about the same time, so a window has nine times as many.
+# about the same time, so a window has 37 times as many.
 part_busy()
 {
 	local rate sched qps
@@ -235,7 +236,7 @@ part_busy()
 			for qps in 1 16 256; do
 				both "busy $sched $rate $qps" qps=$qps every_us=97 \
 					depth=$((qps > 16 ? 1 : 8)) \
-					wait_ms=100 window_ms=$((qps > 16 ? 20000000 / rate : 50))
+					wait_ms=100 window_ms=$((qps > 16 ? 80000000 / rate : 50))
 			done
 		done
 	done
@@ -273,6 +274,38 @@ part_far()
 						read=$read every_us=997 \
 						window_ms=1000 windows=${RISO_SECONDS:-6}
 				done
+			done
+		done
+	done
+}
+
+# delay_soft RATE-MBPS RTT-US: what the wire of the soft-RoCE pair carries, and how late
+delay_soft()
+{
+	local veth
+
+	for veth in veth2 veth3; do
+		tc qdisc replace dev $veth root netem rate "$1mbit" delay "$(($2 / 2))us" \
+			limit 100000 || die "no delay"
+	done
+}
+
+# The same paths on soft-RoCE at 400 Mbit/s. Those of 16 queue pairs end at about the same time, so
+# messages are small: 16 of 32 KB take 10 ms, and are the least that a second is measured in.
+part_far_soft()
+{
+	local us read qps devices="rxe2 rxe3"
+
+	setup_rxe_pair 1 || die "no rxe devices"
+	RATE=400
+	for us in 20 100 500 1000 4000 12000; do
+		delay_soft $RATE $us
+		for read in 0 1; do
+			for qps in 1 16; do
+				both "far $RATE $us $read $qps" dev=rxe2 peer=rxe3 \
+					len=$((qps == 1 ? 262144 : 32768)) \
+					qps=$qps depth=$((qps == 1 ? 32 : 8)) read=$read \
+					every_us=997 window_ms=1000 windows=${RISO_SECONDS:-6}
 			done
 		done
 	done
@@ -402,7 +435,7 @@ part_posts()
 # or none beside them; the load tells how long the CPU is idle meanwhile
 read_storage()
 {
-	local name=$1 how=$2 disk reader began from now to
+	local name=$1 how=$2 shaped=null disk reader began from now to
 	shift 2
 
 	disk=$(connect_nvme riso0 10.0.0.2 10.0.0.1) || die "no controller"
@@ -417,9 +450,10 @@ read_storage()
 		die "no load beside storage"
 	now=${EPOCHREALTIME/./}
 	to=$(sectors_read "$disk")
+	[ "$how" != isolated ] || shaped=$(rdma-isolate -j statistic show dev null1)
 	echo "{\"name\": \"$name\", \"how\": \"$how\", \"result\": {" \
 		"\"bytes\": $(((to - from) * 512)), \"us\": $((now - began))," \
-		"\"load\": $(cat "$LOAD/result")}, \"statistics\": null}" \
+		"\"load\": $(cat "$LOAD/result")}, \"statistics\": $shaped}" \
 		>>"$RISO_OUT/links.jsonl"
 	echo "# $(tail -n 1 "$RISO_OUT/links.jsonl")"
 	kill -INT "$reader"

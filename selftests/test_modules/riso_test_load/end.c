@@ -144,10 +144,12 @@ void load_free_qp(struct load_qp *q)
 		ib_destroy_qp(q->qp);
 	if (q->peer)
 		ib_destroy_qp(q->peer);
-	if (q->cq && q->own_cq)
+	if (q->cq && q->own_cq) {
+		irq_work_sync(&q->load->poll);
 		ib_destroy_cq(q->cq);
-	else if (q->cq)
+	} else if (q->cq) {
 		ib_free_cq(q->cq);
+	}
 	if (q->peer_cq)
 		ib_free_cq(q->peer_cq);
 }

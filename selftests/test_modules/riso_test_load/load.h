@@ -9,6 +9,7 @@
 
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
+#include <linux/irq_work.h>
 #include <linux/sizes.h>
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
@@ -142,11 +143,11 @@ struct load_qp {
  * @stop: no more are posted
  * @failed: status of a message that failed
  * @timer: posts the next small message
+ * @poll: polls for its completion
  * @began: when the small message that is out was posted, 0 for none
  * @samples: ns that small messages took
  * @nsamples: how many
  * @record: samples are kept
- * @skipped: small messages that were not sent since the last one was out
  */
 struct load {
 	struct load_args arg;
@@ -161,11 +162,11 @@ struct load {
 	bool stop;
 	int failed;
 	struct hrtimer timer;
+	struct irq_work poll;
 	u64 began;
 	u32 *samples;
 	u32 nsamples;
 	bool record;
-	u32 skipped;
 };
 
 /* end.c */
