@@ -20,7 +20,7 @@
 #include "loop.h"
 #include "serve.h"
 
-enum { CONNECTIONS = 256, BACKLOG = 64 };
+enum { CONNECTIONS = 256, BACKLOG = 64, REASONS = 8 };
 
 #define AGAIN_NS SEC
 #define SILENCE_NS (10 * SEC)
@@ -64,8 +64,12 @@ static LIST_HEAD(, memory) memories = LIST_HEAD_INITIALIZER(memories);
 static struct rdma_cm_id *listener;
 static union conf_addr address;
 static unsigned int num;
-static const char *told;
-static uint64_t told_ns;
+
+/* What was logged last for each reason; there are fewer reasons than these. */
+static struct {
+	const char *why;
+	uint64_t ns;
+} told[REASONS];
 
 static struct memory *get_memory(struct ibv_pd *pd)
 {
@@ -186,11 +190,16 @@ static const char *welcome(struct guest *g)
 
 static void tell(const char *why)
 {
-	if (told == why && now_ns() - told_ns < TELL_NS)
+	uint64_t now = now_ns();
+	unsigned int i = 0;
+
+	while (i < REASONS - 1 && told[i].why && told[i].why != why)
+		i++;
+	if (told[i].why == why && now - told[i].ns < TELL_NS)
 		return;
 	log_line("a connection is refused: %s", why);
-	told = why;
-	told_ns = now_ns();
+	told[i].why = why;
+	told[i].ns = now;
 }
 
 static struct source again = { .fd = -1 };

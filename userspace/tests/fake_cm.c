@@ -147,7 +147,7 @@ void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey)
 
 const char *cm_wrong(const struct cm_event *e)
 {
-	return e->heard ? NULL : "not an agent";
+	return e->heard ? fake.wrong : "not an agent";
 }
 
 /* --- librdmacm --- */

@@ -29,6 +29,7 @@ struct fake_cm {
 	unsigned int mrs;
 	bool listening;
 	bool no_address;
+	const char *wrong;
 	unsigned int rejected;
 	unsigned int posts;
 	unsigned int asked;

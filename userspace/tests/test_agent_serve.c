@@ -74,6 +74,13 @@ static void refuses(void **state)
 	assert_int_equal(fake.logged, 2);
 	leaves(guest);
 	assert_int_equal(fake.mrs, 0);
+
+	/* Two reasons in turn are news once each. */
+	fake.wrong = "an agent of another version";
+	for (i = 0; i < 10; i++)
+		comes(i % 2);
+	assert_int_equal(fake.rejected, 15);
+	assert_int_equal(fake.logged, 3);
 	serve_close();
 }
 
