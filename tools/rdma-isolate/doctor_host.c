@@ -96,28 +96,32 @@ static void judge(const struct host *host, const char *check,
 		   host->data);
 }
 
-/* modprobe looks for it there, where depmod has listed it with directory and ending. */
-static bool is_installed(const struct host *host, const char *release)
+/*
+ * Where modprobe would find a module: depmod has listed it with directory and ending. @where has
+ * LINE_LEN bytes, and is empty if it would find none.
+ */
+static void find_module(const struct host *host, const char *release, const char *module,
+			char *where)
 {
 	char name[LINE_LEN], path[PATH_LEN];
+	size_t size = 0, len = strlen(module);
 	char *line = NULL, *file;
-	bool found = false;
-	size_t size = 0;
 	FILE *list;
 
+	*where = 0;
 	snprintf(name, sizeof(name), "/lib/modules/%s/modules.dep", release);
 	path_of(host, path, name);
 	list = fopen(path, "r");
-	while (list && !found && getline(&line, &size, list) > 0) {
+	while (list && !*where && getline(&line, &size, list) > 0) {
 		line[strcspn(line, ":")] = 0;
 		file = strrchr(line, '/');
 		file = file ? file + 1 : line;
-		found = !strncmp(file, MODULE ".ko", strlen(MODULE ".ko"));
+		if (!strncmp(file, module, len) && !strncmp(file + len, ".ko", 3))
+			snprintf(where, LINE_LEN, "%s", line);
 	}
 	free(line);
 	if (list)
 		fclose(list);
-	return found;
 }
 
 static void tell_not_installed(const struct host *host, const char *release)
@@ -143,8 +147,10 @@ static void tell_not_installed(const struct host *host, const char *release)
 static void check_module(const struct host *host, const char *release)
 {
 	bool loaded = is_there(host, "/sys/module/" MODULE);
+	char where[LINE_LEN];
 
-	if (loaded || is_installed(host, release))
+	find_module(host, release, MODULE, where);
+	if (loaded || *where)
 		judge(host, "module", loaded ? VERDICT_OK : VERDICT_BAD,
 		      loaded ? MODULE " is loaded" : MODULE " is not loaded",
 		      "modprobe " MODULE);
@@ -154,15 +160,16 @@ static void check_module(const struct host *host, const char *release)
 
 static void check_core(const struct host *host, const char *release)
 {
-	bool other = is_there(host, "/sys/module/mlx_compat") ||
-		any(host, "/lib/modules/%s/updates/ib_core.ko*", release) ||
-		any(host, "/lib/modules/%s/updates/dkms/ib_core.ko*", release) ||
-		any(host, "/lib/modules/%s/extra/*/ib_core.ko*", release);
+	char where[LINE_LEN];
+	bool other;
 
+	find_module(host, release, "ib_core", where);
+	other = is_there(host, "/sys/module/mlx_compat") ||
+		(*where && strncmp(where, "kernel/", strlen("kernel/")));
 	judge(host, "ib_core", other ? VERDICT_BAD : VERDICT_OK,
 	      other ? "the RDMA core is a vendor's, not the kernel's" :
 		      "the RDMA core is the kernel's",
-	      "build the module against it, or remove the vendor's packages (for MLNX_OFED: ofed_uninstall.sh) and reboot");
+	      "remove the vendor's packages (for MLNX_OFED: ofed_uninstall.sh) and reboot");
 }
 
 static void check_lockdown(const struct host *host)

@@ -146,10 +146,22 @@ static void nothing_there(void **state)
 static void vendors(void **state)
 {
 	(void)state;
-	put("/lib/modules/5.10.0/updates/dkms/ib_core.ko", "");
+	static const char * const places[] = {
+		"updates/ib_core.ko:", "updates/dkms/ib_core.ko.xz: kernel/a.ko.xz",
+		"extra/ib_core.ko.zst:", "extra/mlnx/drivers/infiniband/core/ib_core.ko:",
+		"weak-updates/mlnx/core/ib_core.ko:",
+	};
+	unsigned int i;
+
+	put("/lib/modules/5.10.0/modules.dep", "updates/dkms/ib_core.ko:");
+	put("/lib/modules/6.1.0/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko.xz:");
 	expect("[ib_core 0]");
-	put("/lib/modules/6.1.0/updates/dkms/ib_core.ko.xz", "");
-	expect("[ib_core 2]");
+	put("/lib/modules/6.1.0/modules.dep", "updates/other_ib_core.ko: kernel/ib_core.ko");
+	expect("[ib_core 0]");
+	for (i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		put("/lib/modules/6.1.0/modules.dep", places[i]);
+		expect("[ib_core 2]");
+	}
 }
 
 static void vendors_layer(void **state)
