@@ -283,7 +283,7 @@ JSON_EVENTS = {
 JSON_WHY = ['qpn', 'class', 'managed', 'reason', 'queued', 'wait-ns']
 JSON_WAIT = ['weight', 'flows', 'held', 'avg10', 'avg60', 'avg300', 'stall-ns',
              'clock-ns', 'window-ns', 'own-ns']
-JSON_RATES = ['max-rate', 'believed-rate']
+JSON_RATES = ['max-rate', 'believed-rate', 'believed-from']
 JSON_TOP = ['dev', 'safe-util', 'lease-ns', 'agent-pid', 'ctrl-state',
             'current99-ns', 'latency-groups', 'bandwidth-groups',
             'throughput-groups']
@@ -428,7 +428,8 @@ def json_calibrate():
         'rtt_min_ns': number('The shortest of them.'),
         'max_rate': number('What messages of 1 MB reach, in bytes per second of '
                            'wire, headers included.'),
-        'safe_util': number('97 % of max_rate, in bytes per second of wire.'),
+        'safe_util': number('97 % of max_rate, or what somebody has chosen, in bytes per '
+                            'second of wire.'),
         'max_ops': number('Small messages per second.'),
         'chunk_bytes': {'anyOf': [number('A chunk in bytes.'), {'const': 'auto'}],
                         'description': 'auto, if it is as large as the smallest chunk that '
@@ -436,8 +437,7 @@ def json_calibrate():
                                        'best if none does.'},
         'target99_ns': number('Four times the 99th percentile without load.'),
         'applied': {'type': 'boolean',
-                    'description': 'True when these were set and are kept, but for max_ops, '
-                                   'and for a safe_util that somebody had chosen.'},
+                    'description': 'True when these were set and are kept, but for max_ops.'},
     }
     size = {
         'chunk_bytes': number('Size of a piece.'),

@@ -201,21 +201,19 @@ static int measure(const struct call *call, struct calibrate_seen *seen,
 
 /* --- what follows --- */
 
-/* Has nobody chosen SafeUtil? It is MaxRate, or what was set with it, or no longer possible. */
-static bool safe_util_follows(const struct device *dev, const struct calibrate_advice *advice)
+/* Somebody has chosen SafeUtil: it is not MaxRate, nor what was set with it, and still possible. */
+static bool is_safe_util_chosen(const struct device *dev, const struct calibrate_advice *advice)
 {
-	return dev->safe_util == dev->max_rate || dev->safe_util > advice->max_rate ||
-	       dev->safe_util == calibrate_safe_util(dev->max_rate);
+	return dev->safe_util != dev->max_rate && dev->safe_util <= advice->max_rate &&
+	       dev->safe_util != calibrate_safe_util(dev->max_rate);
 }
 
 /*
  * All in one command. MaxOps is not among it: one process may not reach what the device
  * can do, and with a MaxOps that is too low bulk in chunks is held back for nothing.
  */
-static int apply(struct call *call, const struct device *dev,
-		 const struct calibrate_advice *advice)
+static int apply(struct call *call, const struct calibrate_advice *advice)
 {
-	uint64_t util = safe_util_follows(dev, advice) ? advice->safe_util : dev->safe_util;
 	char chunk[UNITS_LEN] = "auto";
 	struct command cmd;
 	struct words words;
@@ -226,7 +224,7 @@ static int apply(struct call *call, const struct device *dev,
 	snprintf(line, sizeof(line),
 		 "dev set dev \"%s\" max-rate %" PRIu64 "B/s safe-util %" PRIu64
 		 "B/s chunk-bytes %s target99 %" PRIu64 "ns",
-		 call_value(call, "dev")->text, advice->max_rate, util, chunk,
+		 call_value(call, "dev")->text, advice->max_rate, advice->safe_util, chunk,
 		 advice->target99_ns);
 	words_split(line, &words);
 	if (cmd_parse(words.n, words.word, &cmd))
@@ -303,6 +301,7 @@ static int calibrate(struct call *call)
 	struct calibrate_seen seen = { };
 	struct calibrate_advice advice;
 	char peer[PEER_LEN] = "";
+	char buf[UNITS_LEN];
 	int status;
 
 	status = ask_module(call, &before);
@@ -317,12 +316,14 @@ static int calibrate(struct call *call)
 		return CMD_REFUSED;
 	}
 	advice = calibrate_advise(&seen);
+	if (is_safe_util_chosen(&after, &advice))
+		advice.safe_util = after.safe_util;
 	if (before.groups || after.groups)
 		error("warning: other traffic went through %s, measure again when it is quiet",
 		      name);
 	if (!advice.enough)
-		error("warning: no chunk reaches %d %% of max-rate, chunk-bytes is the best",
-		      CALIBRATE_PERCENT);
+		error("warning: no chunk reaches %d %% of max-rate, %s is the best",
+		      CALIBRATE_PERCENT, size_format(advice.chunk, buf));
 	if (advice.noisy)
 		error("warning: the host or the path is not quiet, p99 is over %d times p50",
 		      CALIBRATE_NOISY);
@@ -330,7 +331,7 @@ static int calibrate(struct call *call)
 		error("nothing is applied: measure again when it is quiet, or add --force");
 		status = CMD_REFUSED;
 	} else if (apply_wanted) {
-		status = apply(call, &after, &advice);
+		status = apply(call, &advice);
 	}
 	show(call, peer, &seen, &advice, apply_wanted && status == CMD_DONE);
 	return status;

@@ -68,7 +68,7 @@ static const struct name_value believed_from_values[] = {
 	{ "set", "max-rate, or a safe-util above what the port tells, was set" },
 	{ "port", "the port tells it" },
 	{ "delivered", "the device was seen to deliver more than max-rate, or more than the port tells" },
-	{ "nothing", "the port has told no rate yet, so only the window holds bulk back" },
+	{ "nothing", "the port has told no rate yet, so it is the largest there is" },
 };
 
 const struct name_enum name_believed_from = {

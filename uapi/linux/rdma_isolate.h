@@ -126,8 +126,8 @@ enum riso_reason {
  * @RISO_BELIEVED_FROM_PORT: the port tells it
  * @RISO_BELIEVED_FROM_DELIVERED: the device was seen to deliver more than
  *   max-rate, or more than the port tells
- * @RISO_BELIEVED_FROM_NOTHING: the port has told no rate yet, so only the
- *   window holds bulk back
+ * @RISO_BELIEVED_FROM_NOTHING: the port has told no rate yet, so it is the
+ *   largest there is
  */
 enum riso_believed_from {
 	RISO_BELIEVED_FROM_SET,

@@ -58,7 +58,7 @@ struct calibrate_advice calibrate_advise(const struct calibrate_seen *seen)
 		advice.enough = seen->size[best].rate * 100 >=
 				seen->rate * CALIBRATE_PERCENT;
 	}
-	if (seen->size[best].bytes <= riso_chunk_auto(advice.max_rate))
+	if (advice.enough && seen->size[best].bytes <= riso_chunk_auto(advice.max_rate))
 		advice.chunk = RDMA_ISOLATE_AUTO;
 	else
 		advice.chunk = clamp(seen->size[best].bytes, RDMA_ISOLATE_CHUNK_MIN,

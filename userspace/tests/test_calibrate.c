@@ -49,7 +49,7 @@ static const struct {
 	  { 1 * G, 2 * G, 4 * G, 12 * G, 12500 * M }, AUTO, true },
 	{ "fast, larger than auto", 125 * G / 10,
 	  { 1 * G, 2 * G, 4 * G, 8 * G, 12500 * M }, 4, true },
-	{ "fast, none does", 125 * G / 10, { 1 * G, 2 * G }, AUTO, false },
+	{ "fast, none does", 125 * G / 10, { 1 * G, 2 * G }, 1, false },
 	{ "fastest", 125 * G,
 	  { 1 * G, 2 * G, 4 * G, 8 * G, 16 * G, 32 * G, 120 * G, 125 * G }, AUTO, true },
 };
