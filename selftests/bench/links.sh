@@ -50,7 +50,7 @@ measure()
 	fi
 	# What was delivered until then is told even if the last messages do not end.
 	result=$(cat "$LOAD/result")
-	[ "$how" != isolated ] || shaped=$(rdma-isolate -j statistic show dev null0)
+	[ "$how" != isolated ] || shaped=$(rdma-isolate -j statistic show dev "${devices%% *}")
 	echo "{\"name\": \"$name\", \"how\": \"$how\", \"failed\": $failed," \
 		"\"result\": ${result:-null}, \"statistics\": ${shaped:-null}}" \
 		>>"$RISO_OUT/links.jsonl"
@@ -179,10 +179,10 @@ has_made_all()
 	grep -qs ready /dev/shm/riso/qps
 }
 
-# start_users COUNT: a program with as many queue pairs. rxe has room for 131,000, and the machine
-# memory for some ten thousand.
+# start_users COUNT: a program with as many queue pairs, each with two maps. rxe has room for 131,000.
 start_users()
 {
+	echo $((3 * $1 + 65530)) >/proc/sys/vm/max_map_count
 	rm -f /dev/shm/riso/qps
 	"$(dirname "$0")/../many_qps" rxe2 "$1" >/dev/shm/riso/qps &
 	users=$!
@@ -201,7 +201,7 @@ stop_users()
 part_users()
 {
 	local load="cost dev=rxe2 peer=rxe3"
-	local devices="rxe2 rxe3" qps=${RISO_QPS:-10000}
+	local devices="rxe2 rxe3" qps=${RISO_QPS:-100000}
 
 	setup_rxe_pair 1 || die "no rxe devices"
 	# shellcheck disable=SC2086 # words

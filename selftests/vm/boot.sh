@@ -4,11 +4,12 @@
 # Boots a kernel on this machine's own root file system (read-only, what the
 # guest changes is forgotten) and runs one command in it as root:
 #
-#   boot.sh [-k KVER] [-c CPUS] [-i] [-o DIR] [-s SECONDS] [COMMAND [ARG]...]
+#   boot.sh [-k KVER] [-c CPUS] [-i] [-m MEMORY] [-o DIR] [-s SECONDS] [COMMAND [ARG]...]
 #
 #   -k	a release, the start of one, or "debug" (default 6.12)
 #   -c	virtual CPUs (default 4)
 #   -i	count instructions: one CPU whose clock goes on by 1 ns for each
+#   -m	memory (default 2G, with the debug kernel 4G)
 #   -o	a directory that the guest may write to, as $RISO_OUT
 #   -s	give up after so many seconds (default 1200)
 #
@@ -22,14 +23,16 @@ cache=${RISO_CACHE:-/var/cache/rdma_isolate}
 kver=6.12
 cpus=4
 icount=
+memory=
 out=
 limit=1200
 
-while getopts k:c:io:s: opt; do
+while getopts k:c:im:o:s: opt; do
 	case $opt in
 	k)	kver=$OPTARG ;;
 	c)	cpus=$OPTARG ;;
 	i)	icount=1; cpus=1 ;;
+	m)	memory=$OPTARG ;;
 	o)	out=$OPTARG ;;
 	s)	limit=$OPTARG ;;
 	*)	exit 2 ;;
@@ -49,9 +52,9 @@ opts=(-r "$image" --cpus "$cpus" --user root --rwdir "$dir"
       --rodir "$top" --rodir "$cache")
 # KASAN takes an eighth of the memory, and the quarantine more.
 if [ "$kver" = debug ]; then
-	opts+=(--memory 4G)
+	opts+=(--memory "${memory:-4G}")
 else
-	opts+=(--memory 2G)
+	opts+=(--memory "${memory:-2G}")
 fi
 # One CPU needs no newer QEMU than Debian's, whose figures are those that are known: later
 # ones count other instructions, a small message on a busy CPU takes a quarter longer.
