@@ -40,7 +40,7 @@ wire()
 # measure NAME HOW load|cost|posts [KEY=VALUE]...
 measure()
 {
-	local name=$1 how=$2 shaped=null failed=false result
+	local name=$1 how=$2 shaped=null failed=false dev=${devices:-null0} result
 	shift 2
 
 	if ! echo "$*" >"$LOAD/run"; then
@@ -50,7 +50,7 @@ measure()
 	fi
 	# What was delivered until then is told even if the last messages do not end.
 	result=$(cat "$LOAD/result")
-	[ "$how" != isolated ] || shaped=$(rdma-isolate -j statistic show dev "${devices%% *}")
+	[ "$how" != isolated ] || shaped=$(rdma-isolate -j statistic show dev "${dev%% *}")
 	echo "{\"name\": \"$name\", \"how\": \"$how\", \"failed\": $failed," \
 		"\"result\": ${result:-null}, \"statistics\": ${shaped:-null}}" \
 		>>"$RISO_OUT/links.jsonl"
