@@ -120,7 +120,7 @@ def per_chunk(runs, size, where):
     """Instructions that each chunk of a message of 1 MB costs beyond what the adapter takes"""
     whole, parts = runs.get(f"1 MB {where}", "plain"), runs.get(f"{size} {where}", "plain")
     run = runs.get(f"{size} {where}", "isolated")
-    if not whole or not parts or not run:
+    if not whole or not parts or not run or f"{size} {where}" not in runs.statistics:
         return None
     chunks = runs.statistic(f"{size} {where}", "chunk_posted") / run["rounds"]
     adapter = (parts["busy_ns"] - whole["busy_ns"]) / (parts["count"] - 1)
@@ -145,7 +145,7 @@ def kept_late(runs, mbps, ms, safe):
     """What was kept; None if the timers of the module were not as late as they should be"""
     name = f"late {mbps} {ms} {safe}"
     timers = runs.get(f"timers of {name}", "isolated")
-    if not timers or not timers["value"] or \
+    if not timers or not timers["value"] or name not in runs.statistics or \
             runs.statistic(name, "late_ns") < int(ms) * 1e6 * LATE_PART:
         return None
     return kept(runs, name, base=f"late {mbps}")

@@ -174,6 +174,12 @@ part_many()
 	set_param small 4096
 }
 
+# load_soft: rxe2 and rxe3, on a wire of their own
+load_soft()
+{
+	[ -e /sys/class/infiniband/rxe2 ] || setup_rxe_pair 1 || die "no rxe devices"
+}
+
 has_made_all()
 {
 	grep -qs ready /dev/shm/riso/qps
@@ -203,7 +209,7 @@ part_users()
 	local load="cost dev=rxe2 peer=rxe3"
 	local devices="rxe2 rxe3" qps=${RISO_QPS:-100000}
 
-	setup_rxe_pair 1 || die "no rxe devices"
+	load_soft
 	# shellcheck disable=SC2086 # words
 	{
 	measure "users 0" plain $load
@@ -296,7 +302,7 @@ part_far_soft()
 {
 	local us read qps devices="rxe2 rxe3"
 
-	setup_rxe_pair 1 || die "no rxe devices"
+	load_soft
 	RATE=400
 	for us in 20 100 500 1000 4000 12000; do
 		delay_soft $RATE $us

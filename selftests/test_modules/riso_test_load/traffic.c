@@ -110,12 +110,15 @@ static void poll_small(struct irq_work *work)
 	}
 }
 
-/* The provider may have the CQ locked, as rxe has. */
+/* rxe has the CQ locked here. */
 static void small_done(struct ib_cq *cq, void *context)
 {
 	struct load *l = context;
 
-	irq_work_queue(&l->poll);
+	if (cq->device->ops.driver_id == RDMA_DRIVER_RXE)
+		irq_work_queue(&l->poll);
+	else
+		poll_small(&l->poll);
 }
 
 static enum hrtimer_restart send_small(struct hrtimer *timer)
