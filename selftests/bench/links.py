@@ -59,10 +59,16 @@ def rate(window, group=None):
     return sum(window.get(k, 0) for k in keys) / (window["ns"] / 1e9)
 
 
-def was_shaped(runs, name):
-    """Was the bulk held back, and did next to nothing of it pass?"""
+def was_held(runs, name):
+    """Was the bulk held back?"""
     told = runs.statistics.get(name)
-    return told and told["throttle_clock"] + told["throttle_window"] > 0 and \
+    return told and told["throttle_clock"] + told["throttle_window"] > 0
+
+
+def was_shaped(runs, name):
+    """Was it, and did next to nothing of it pass?"""
+    told = runs.statistics.get(name)
+    return was_held(runs, name) and \
         told["passed_wrs"] <= (told["chunk_posted"] + told["whole_posted"]) / 10
 
 
@@ -231,7 +237,8 @@ def rows(runs):
     for name, (mbps, beside) in runs.names(r"nvme (\d+) (\w+)"):
         title = "NVMe reads" + (" beside small ones" if beside == "beside" else "")
         plain, isolated = (read_cost(runs.get(name, how)) for how in ("plain", "isolated"))
-        if beside == "beside" and not was_shaped(runs, name):
+        # Reads pass until there are small messages beside them.
+        if beside == "beside" and not was_held(runs, name):
             isolated = None
         out.append((f"kept: {title}, {show_rate(mbps)}",
                     isolated[0] / plain[0] if plain and isolated else None, (0.97,), None))
