@@ -81,6 +81,18 @@ static u64 advance(struct riso_process *pr, u64 *old, u64 new)
 	return 0;
 }
 
+/* What it has posted without telling more of it than how much */
+static u64 sum_passed(const struct riso_upage *page, int dir)
+{
+	u32 num = min_t(u32, READ_ONCE(page->lanes), RISO_USER_LANES);
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < num; i++)
+		sum += READ_ONCE(page->passed[i].bytes[dir]);
+	return sum;
+}
+
 /**
  * riso_grant_forget - what a process has done until now does not count
  * @pr: the process
@@ -101,6 +113,7 @@ void riso_grant_forget(struct riso_process *pr)
 		/* ... and with that of debt in the process. */
 		ud->debt = smp_load_acquire(&page->debt);
 		ud->posted = READ_ONCE(page->posted);
+		ud->passed = sum_passed(pr->upage, dir);
 		ud->unused = 0;
 		ud->paid = 0;
 	}
@@ -175,6 +188,7 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 	*posted = advance(pr, &ud->posted, READ_ONCE(page->posted));
 	*debt = min(*debt, *posted);
 	note_use(ud, *posted - *debt);
+	*posted += advance(pr, &ud->passed, sum_passed(pr->upage, dir));
 	if ((s32)(ud->seq - taken) < 0)
 		blame(pr, RISO_FAULT_TAKEN);
 	out = ud->posted - ud->done;

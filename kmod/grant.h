@@ -41,6 +41,7 @@ enum {
  * @posted: &riso_udir.posted as read last
  * @done: &riso_udir.done as read last
  * @debt: &riso_udir.debt as read last
+ * @passed: the sum of &riso_upassed.bytes as read last
  * @owed: debt that is not charged yet
  * @out: cost bytes that it may still have in the device, or put there
  * @load: its part of riso_pacer.load
@@ -61,6 +62,7 @@ struct riso_process_dir {
 	u64 posted;
 	u64 done;
 	u64 debt;
+	u64 passed;
 	u64 owed;
 	u64 out;
 	u64 load;

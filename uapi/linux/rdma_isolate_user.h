@@ -22,6 +22,9 @@
 /* Of the pages and ioctls; another one is refused. */
 #define RISO_USER_VERSION	1
 
+/* What goes straight is counted in as many places, so that threads need not share one. */
+#define RISO_USER_LANES		32
+
 /* Offsets for mmap(), in pages, of a page each. The first is read-only. */
 #define RISO_USER_KPAGE		0
 #define RISO_USER_UPAGE		1
@@ -41,7 +44,7 @@ enum riso_user_dir {
 /**
  * enum riso_user_mode - what a process shall do with its managed flows
  * @RISO_USER_OPEN: post at once and uncut; nobody else is active, or the device
- *	is not enabled
+ *	is not enabled. What is posted then may be counted in &riso_upage.passed alone
  * @RISO_USER_PACED: post under grants, or within &riso_kpage.sparse as debt
  */
 enum riso_user_mode {
@@ -136,11 +139,30 @@ struct riso_udir {
 };
 
 /**
+ * struct riso_upassed - what was posted and is counted nowhere else
+ * @bytes: cost bytes, by direction, ever growing
+ * @pad: 0
+ *
+ * The kernel goes by the sum of all, and takes them for complete. Who adds to one without an
+ * atomic operation may lose what another thread adds at the same moment.
+ */
+struct riso_upassed {
+	__u64 bytes[RISO_USER_DIRS];
+	__u64 pad[6];
+};
+
+/**
  * struct riso_upage - what a process tells the kernel
  * @dir: by direction
+ * @lanes: elements of @passed that are in use, the first ones
+ * @pad: 0
+ * @passed: what was posted in mode RISO_USER_OPEN and went straight to the device
  */
 struct riso_upage {
 	struct riso_udir dir[RISO_USER_DIRS];
+	__u32 lanes;
+	__u32 pad[15];
+	struct riso_upassed passed[RISO_USER_LANES];
 };
 
 #define RISO_IOC_MAGIC	0xb9
