@@ -132,6 +132,9 @@ bench-links: setup-vm ## measure on a synthetic adapter of 25 to 400 Gbit/s; abo
 	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
 	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER)) -p links
 
+bench-shim: setup-build ## measure what the verbs shim costs, on one pinned processor; two minutes
+	@$(MAKE) -s -C userspace/tests/cost run
+
 demo: setup-vm ## show what it does, in a virtual machine
 	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
 	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER)) -p demo
@@ -235,4 +238,4 @@ clean: ## remove what was built
 	for d in $(PARTS) userspace/tests; do $(MAKE) -C $$d clean || exit; done
 
 .PHONY: all help headers links module parts $(PARTS) selftests check check-full \
-	check-unit bench bench-links demo vm-shell style sparse install install-dkms uninstall clean
+	check-unit bench bench-links bench-shim demo vm-shell style sparse install install-dkms uninstall clean

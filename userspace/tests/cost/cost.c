@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the shim costs a program: nanoseconds on one pinned processor, on a provider that
+ * completes at once what it is given, so that nothing hides the shim. Each figure is the median
+ * of 11 rounds, and all cases take turns, so that what disturbs one disturbs all. Prints a
+ * line for each, and what must hold, as "make bench-shim" shows it.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/rdma_isolate.h>
+
+#include "null.h"
+
+enum {
+	ROUNDS = 11,
+	/* Messages of a round: some milliseconds */
+	MESSAGES = 200000,
+	CHUNKS = 256,
+	LARGE = 1024 * 1024,
+	LARGES = 200,
+	THREADS = 4,
+	LOOKS = 200,
+};
+
+static char memory[LARGE];
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "cost: %s\n", what);
+	exit(1);
+}
+
+static void post(struct ibv_qp *qp, uint32_t len)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)memory, .length = len };
+	struct ibv_send_wr wr = {
+		.wr_id = 17,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_send_wr *bad;
+
+	if (ibv_post_send(qp, &wr, &bad))
+		die("a post is refused");
+}
+
+static void poll_one(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+	int i;
+
+	for (i = 0; i < 10000; i++) {
+		if (!ibv_poll_cq(cq, 1, &wc))
+			continue;
+		if (wc.wr_id != 17 || wc.status != IBV_WC_SUCCESS)
+			die("another completion");
+		return;
+	}
+	die("no completion");
+}
+
+/* A post and the poll for it */
+static double measure_messages(struct null_end *e)
+{
+	double from = now_ns();
+	int i;
+
+	for (i = 0; i < MESSAGES; i++) {
+		post(e->qp, 64);
+		poll_one(e->cq);
+	}
+	return (now_ns() - from) / MESSAGES;
+}
+
+/* A poll that finds nothing, of a CQ that was used */
+static double measure_empty(struct null_end *e)
+{
+	struct ibv_wc wc;
+	double from;
+	int i;
+
+	post(e->qp, 64);
+	poll_one(e->cq);
+	from = now_ns();
+	for (i = 0; i < MESSAGES; i++)
+		ibv_poll_cq(e->cq, 1, &wc);
+	return (now_ns() - from) / MESSAGES;
+}
+
+/* A chunk of a large message that is cut */
+static double measure_chunks(struct null_end *e)
+{
+	double from = now_ns();
+	int i;
+
+	for (i = 0; i < LARGES; i++) {
+		post(e->qp, LARGE);
+		poll_one(e->cq);
+	}
+	return (now_ns() - from) / LARGES / CHUNKS;
+}
+
+/* The same of work requests of a chunk each, which nobody cuts, in chains of 16 */
+static double measure_small_chunks(struct null_end *e)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)memory, .length = LARGE / CHUNKS };
+	struct ibv_send_wr wr[16], *bad;
+	double from = now_ns();
+	int i;
+
+	for (i = 0; i < 16; i++)
+		wr[i] = (struct ibv_send_wr) {
+			.wr_id = 17,
+			.next = i < 15 ? &wr[i + 1] : NULL,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = i < 15 ? 0 : IBV_SEND_SIGNALED,
+		};
+	for (i = 0; i < LARGES * CHUNKS / 16; i++) {
+		if (ibv_post_send(e->qp, wr, &bad))
+			die("a chain is refused");
+		poll_one(e->cq);
+	}
+	return (now_ns() - from) / LARGES / CHUNKS;
+}
+
+/* A poll that finds a grant for one chunk of one of many queue pairs that wait, us */
+static double measure_grant(struct null_end *ends, int num)
+{
+	struct ibv_wc wc;
+	double sum = 0;
+	int i;
+
+	null_set_mode(RISO_USER_PACED);
+	null_keep_grants(true);
+	/* Until no grant is good any more */
+	usleep(20000);
+	for (i = 0; i < num; i++)
+		post(ends[i].qp, LARGE);
+	for (i = 0; i < LOOKS; i++) {
+		double from;
+
+		null_grant(LARGE / CHUNKS + 512);
+		from = now_ns();
+		ibv_poll_cq(ends[0].cq, 1, &wc);
+		sum += now_ns() - from;
+	}
+	null_keep_grants(false);
+	null_set_mode(RISO_USER_OPEN);
+	for (i = 0; i < num; i++)
+		poll_one(ends[i].cq);
+	return sum / LOOKS / 1000;
+}
+
+static void *run_thread(void *arg)
+{
+	struct null_end *e = arg;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++)
+		measure_messages(e);
+	return NULL;
+}
+
+/* Messages of some threads, on two processors, each with a queue pair of its own; per us */
+static double measure_threads(struct null_end *ends, int num)
+{
+	pthread_t thread[THREADS];
+	double from = now_ns();
+	int i;
+
+	for (i = 0; i < num; i++)
+		pthread_create(&thread[i], NULL, run_thread, &ends[i]);
+	for (i = 0; i < num; i++)
+		pthread_join(thread[i], NULL);
+	return num * (double)ROUNDS * MESSAGES / ((now_ns() - from) / 1000);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double median(double *of)
+{
+	qsort(of, ROUNDS, sizeof(*of), compare);
+	return of[ROUNDS / 2];
+}
+
+static void tell(const char *what, double value, const char *unit, double must)
+{
+	printf("%-58s %8.2f %-3s", what, value, unit);
+	if (must)
+		printf(" <= %-6.4g%s", must, value <= must ? "yes" : "NO");
+	putchar('\n');
+}
+
+static void pin(int cpus)
+{
+	cpu_set_t set;
+	int i;
+
+	CPU_ZERO(&set);
+	for (i = 0; i < cpus; i++)
+		CPU_SET(i, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+int main(void)
+{
+	static const int waiting[] = { 1, 512, 4096 };
+	double plain[ROUNDS], open[ROUNDS], latency[ROUNDS], chunk[ROUNDS], whole[ROUNDS];
+	double empty_plain[ROUNDS], empty[ROUNDS], one[ROUNDS], four[ROUNDS];
+	struct null_end direct, first, fast, others[THREADS];
+	struct null_end *ends;
+	char what[64];
+	size_t n;
+	int i;
+
+	pin(1);
+	null_start();
+	null_make(&direct, false, RISO_CLASS_BANDWIDTH);
+	null_make(&first, true, RISO_CLASS_BANDWIDTH);
+	null_make(&fast, true, RISO_CLASS_LATENCY);
+	for (i = 0; i < THREADS; i++)
+		null_make(&others[i], true, RISO_CLASS_BANDWIDTH);
+	for (i = 0; i < ROUNDS; i++) {
+		plain[i] = measure_messages(&direct);
+		open[i] = measure_messages(&first);
+		latency[i] = measure_messages(&fast);
+		empty_plain[i] = measure_empty(&direct);
+		empty[i] = measure_empty(&first);
+		whole[i] = measure_small_chunks(&direct);
+		null_set_mode(RISO_USER_PACED);
+		chunk[i] = measure_chunks(&first);
+		null_set_mode(RISO_USER_OPEN);
+	}
+	printf("%-58s %8.2f ns\n", "post and poll without the shim", median(plain));
+	tell("added, open", median(open) - median(plain), "ns", 15);
+	tell("added, class latency", median(latency) - median(plain), "ns", 3);
+	printf("%-58s %8.2f ns\n", "empty poll without the shim", median(empty_plain));
+	tell("empty poll of a CQ that was used", median(empty), "ns", 9);
+	tell("chunk of 4 KB, over that of the provider", median(chunk) - median(whole), "ns", 48);
+	pin(2);
+	for (i = 0; i < 3; i++) {
+		one[i] = measure_threads(others, 1);
+		four[i] = measure_threads(others, THREADS);
+	}
+	qsort(one, 3, sizeof(*one), compare);
+	qsort(four, 3, sizeof(*four), compare);
+	printf("%-58s %8.2f     >= 1.9  %s\n", "4 threads over one, on two processors, open",
+	       four[1] / one[1], four[1] / one[1] >= 1.9 ? "yes" : "NO");
+	pin(1);
+	ends = calloc(4096, sizeof(*ends));
+	for (i = 0; i < 4096; i++)
+		null_make(&ends[i], true, RISO_CLASS_BANDWIDTH);
+	for (n = 0; n < sizeof(waiting) / sizeof(*waiting); n++) {
+		snprintf(what, sizeof(what), "a poll that finds a grant, %d queue pairs waiting",
+			 waiting[n]);
+		tell(what, measure_grant(ends, waiting[n]), "us", 1);
+	}
+	return 0;
+}
