@@ -50,11 +50,31 @@ int shim_ask_class_and_lock(struct shim_qp *f, uint32_t wish)
 	shim_lock(&m->lock);
 	f->alone = false;
 	f->class_id = class_id;
-	if (class_id != RISO_CLASS_LATENCY)
+	__atomic_store_n(&f->paced, class_id != RISO_CLASS_LATENCY, __ATOMIC_RELAXED);
+	if (m->upage->lanes <= f->lane)
+		__atomic_store_n(&m->upage->lanes, f->lane + 1, __ATOMIC_RELAXED);
+	if (f->paced)
 		shim_qp_step(f, SHIM_ON_GOVERN);
-	else
-		shim_qp_pass(f);
+	shim_qp_pass(f);
 	return 0;
+}
+
+/**
+ * shim_ask_to_close - have a flow that goes straight governed again, if the device is not open
+ * @f: the flow, whose member is not locked
+ */
+void shim_ask_to_close(struct shim_qp *f)
+{
+	struct shim_member *m = f->ctx->m;
+
+	shim_lock(&shim_class_lock);
+	if (f->paced && shim_qp_is_direct(f) && !shim_member_is_open(m)) {
+		shim_comp_join(f);
+		shim_lock(&m->lock);
+		shim_qp_step(f, SHIM_ON_GOVERN);
+		shim_unlock(&m->lock);
+	}
+	shim_unlock(&shim_class_lock);
 }
 
 /* Attach to the device, and ask for the class that the flow wishes. On success, it locks. */
@@ -117,6 +137,7 @@ void shim_ask_kernel_and_lock(struct shim_qp *f, bool may_wait)
 	report_refused(f, err);
 	shim_lock(&m->lock);
 	f->alone = true;
+	__atomic_store_n(&f->paced, false, __ATOMIC_RELAXED);
 	shim_qp_pass(f);
 }
 

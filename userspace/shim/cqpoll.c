@@ -80,6 +80,9 @@ void shim_end_poll(struct shim_cq *c, bool shown)
 	if (shim_member_news(m))
 		shim_queue_drive(m);
 	shim_cq_update(c);
+	/* Flows that go straight from now on tell no more what is done. */
+	if (!c->active)
+		shim_member_publish(m);
 	shim_unlock_and_drive(m);
 }
 

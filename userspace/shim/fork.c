@@ -41,6 +41,7 @@ static void shim_qps_forked(void)
 		if (t->entry[i].key <= SHIM_MAP_REMOVED)
 			continue;
 		f->alone = true;
+		f->paced = false;
 		f->build.open = false;
 		f->classes = f->ctx->m->kpage->classes;
 		shim_queue_drop(f);

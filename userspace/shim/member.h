@@ -68,6 +68,8 @@ struct shim_book {
  * @seq: riso_kdir.seq as seen last, by direction
  * @mode: riso_kpage.mode as seen last
  * @round: number of the helper's present round, which counts from 0
+ * @lanes: number of flows so far, which take the elements of riso_upage.passed in turn; read and
+ *	written without a lock
  *
  * Without another word a member of the structure is under @lock, or never changes.
  */
@@ -100,6 +102,7 @@ struct shim_member {
 	uint32_t seq[RISO_USER_DIRS];
 	uint32_t mode;
 	uint32_t round;
+	uint32_t lanes;
 };
 
 /**

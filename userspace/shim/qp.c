@@ -122,6 +122,7 @@ static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *at
 	f->depth = real - p->extra;
 	f->max_sge = attr->cap.max_send_sge;
 	f->max_inline = attr->cap.max_inline_data;
+	f->lane = __atomic_fetch_add(&m->lanes, 1, __ATOMIC_RELAXED) % RISO_USER_LANES;
 	f->ex = ex && ex->wr_start;
 	if (shim_queue_alloc(f, real))
 		return false;

@@ -36,6 +36,9 @@ struct shim_ctx;
  * @class_wish: the class that the program asks for, whether it is allowed or not, or
  *	RISO_CLASS_BY_RULE; under shim_class_lock
  * @class_id: the class in force
+ * @paced: its class is a paced one, so calls go straight only while the device is open; changes
+ *	with @alone and @class_id, read without a lock
+ * @lane: what goes straight meanwhile is counted in this element of riso_upage.passed
  * @classes: riso_kpage.classes when the kernel was asked for the class; read without the lock
  * @stopped: nothing may be posted, as the queue pair is being reset or destroyed
  * @flush: the queue pair is in error, so everything held goes out
@@ -76,6 +79,8 @@ struct shim_qp {
 	bool alone;
 	uint32_t class_wish;
 	uint32_t class_id;
+	bool paced;
+	uint32_t lane;
 	uint32_t classes;
 	bool stopped;
 	bool flush;

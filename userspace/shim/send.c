@@ -18,6 +18,7 @@
 #include "ctx.h"
 #include "guard.h"
 #include "helper.h"
+#include "passed.h"
 #include "pay.h"
 #include "post.h"
 #include "qp.h"
@@ -199,12 +200,29 @@ static void unlock_posted(struct shim_qp *f)
 		shim_unlock(&f->build.lock);
 }
 
+/* Count what has gone straight, for the kernel to see who uses the device. */
+static void count_passed(struct shim_qp *f, const struct ibv_send_wr *wr)
+{
+	uint64_t len;
+	int i;
+
+	for (; wr; wr = wr->next) {
+		len = 0;
+		for (i = 0; i < wr->num_sge && riso_wr_has_data(wr->opcode); i++)
+			len += wr->sg_list[i].length;
+		shim_qp_count(f, wr->opcode, len);
+	}
+}
+
 static int post_direct(struct shim_qp *f, struct ibv_send_wr *wr,
 		       struct ibv_send_wr **bad_wr)
 {
-	if (f->sig_all)
-		return post_all_signaled(f, wr, bad_wr);
-	return f->ctx->ops.post_send(f->qp, wr, bad_wr);
+	int err = f->sig_all ? post_all_signaled(f, wr, bad_wr) :
+			       f->ctx->ops.post_send(f->qp, wr, bad_wr);
+
+	if (!err && shim_qp_counts(f))
+		count_passed(f, wr);
+	return err;
 }
 
 /* All but the short way of shim_post_send(). */
@@ -233,7 +251,8 @@ static __attribute__((noinline)) int post_governed(struct shim_qp *f,
  * @wr: first of a chain
  * @bad_wr: the first that was not taken, if any
  *
- * Programs of class latency come here, and only look two things up.
+ * Programs of class latency come here, and so do all while the device is open. They only look
+ * two things up.
  *
  * Return: 0 or an error.
  */
@@ -244,8 +263,12 @@ int shim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 
 	if (!f)
 		return shim_find_ctx(qp->context)->ops.post_send(qp, wr, bad_wr);
-	if (shim_qp_is_fresh(f) && shim_qp_is_direct(f) && !f->sig_all)
-		return f->ctx->ops.post_send(qp, wr, bad_wr);
+	if (shim_qp_is_fresh(f) && shim_qp_is_direct(f) && !f->sig_all) {
+		if (!shim_qp_counts(f))
+			return f->ctx->ops.post_send(qp, wr, bad_wr);
+		if (!shim_qp_is_shut(f))
+			return post_direct(f, wr, bad_wr);
+	}
 	return post_governed(f, wr, bad_wr);
 }
 

@@ -18,6 +18,7 @@
 #include "ctx.h"
 #include "guard.h"
 #include "helper.h"
+#include "passed.h"
 #include "post.h"
 #include "qp.h"
 #include "record.h"
@@ -138,11 +139,13 @@ static unsigned int signal_all(const struct shim_qp *f, struct ibv_qp_ex *qp)
 static bool goes_direct(struct shim_qp *f, struct ibv_qp_ex *qp,
 			struct ibv_send_wr *wr, unsigned int *flags)
 {
-	if (f->build.direct)
-		*flags = signal_all(f, qp);
-	else
+	if (!f->build.direct) {
 		stage(f, qp, wr);
-	return f->build.direct;
+		return false;
+	}
+	*flags = signal_all(f, qp);
+	f->build.opcode = wr->opcode;
+	return true;
 }
 
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,
@@ -342,16 +345,41 @@ static void set_inline(struct shim_qp *f, size_t num,
 						     buf[i].length);
 }
 
+/* It goes straight, and is counted though the provider may still refuse all of it. */
+static void count_sges(const struct shim_qp *f, size_t num, const struct ibv_sge *sge)
+{
+	uint64_t len = 0;
+	size_t i;
+
+	if (!shim_qp_counts(f))
+		return;
+	for (i = 0; i < num; i++)
+		len += sge[i].length;
+	shim_qp_count(f, f->build.opcode, len);
+}
+
+static void count_inline(const struct shim_qp *f, size_t num, const struct ibv_data_buf *buf)
+{
+	uint64_t len = 0;
+	size_t i;
+
+	if (!shim_qp_counts(f))
+		return;
+	for (i = 0; i < num; i++)
+		len += buf[i].length;
+	shim_qp_count(f, f->build.opcode, len);
+}
+
 static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
 		       uint32_t length)
 {
 	struct shim_qp *f = find(qp);
 	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
 
-	if (f->build.direct)
-		f->real.wr_set_sge(qp, lkey, addr, length);
-	else
-		set_sges(f, 1, &sge);
+	if (!f->build.direct)
+		return set_sges(f, 1, &sge);
+	count_sges(f, 1, &sge);
+	f->real.wr_set_sge(qp, lkey, addr, length);
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge,
@@ -359,10 +387,10 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge,
 {
 	struct shim_qp *f = find(qp);
 
-	if (f->build.direct)
-		f->real.wr_set_sge_list(qp, num_sge, sg_list);
-	else
-		set_sges(f, num_sge, sg_list);
+	if (!f->build.direct)
+		return set_sges(f, num_sge, sg_list);
+	count_sges(f, num_sge, sg_list);
+	f->real.wr_set_sge_list(qp, num_sge, sg_list);
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
@@ -370,10 +398,10 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 	struct shim_qp *f = find(qp);
 	struct ibv_data_buf buf = { .addr = addr, .length = length };
 
-	if (f->build.direct)
-		f->real.wr_set_inline_data(qp, addr, length);
-	else
-		set_inline(f, 1, &buf);
+	if (!f->build.direct)
+		return set_inline(f, 1, &buf);
+	count_inline(f, 1, &buf);
+	f->real.wr_set_inline_data(qp, addr, length);
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
@@ -381,10 +409,10 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 {
 	struct shim_qp *f = find(qp);
 
-	if (f->build.direct)
-		f->real.wr_set_inline_data_list(qp, num_buf, buf_list);
-	else
-		set_inline(f, num_buf, buf_list);
+	if (!f->build.direct)
+		return set_inline(f, num_buf, buf_list);
+	count_inline(f, num_buf, buf_list);
+	f->real.wr_set_inline_data_list(qp, num_buf, buf_list);
 }
 
 /**

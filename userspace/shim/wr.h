@@ -17,6 +17,7 @@ struct shim_qp;
  * @lock: held from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort()
  * @direct: the work requests go straight to the provider; under @lock
  * @open: the work requests become records, and are not complete; under shim_member.lock
+ * @opcode: that of the work request which is being built, if it goes straight; under @lock
  * @num: number of records that were staged behind those that are held; under @lock
  * @err: error of the first work request that was wrong, 0 if all are right; under @lock
  */
@@ -24,6 +25,7 @@ struct shim_build {
 	pthread_mutex_t lock;
 	bool direct;
 	bool open;
+	uint32_t opcode;
 	uint32_t num;
 	int err;
 };

@@ -171,8 +171,8 @@ static void lost_to_the_end(void **state)
 	uint64_t id;
 	int i;
 
-	fake_kernel.k.mode = RISO_USER_OPEN;
 	for (i = 0; i < 2; i++) {
+		fake_grant(RISO_USER_TX, 4 * fake_cost(8));
 		for (id = 1; id <= 4; id++)
 			assert_int_equal(prog_post(other, IBV_WR_SEND, id, 8,
 						   IBV_SEND_SIGNALED), 0);

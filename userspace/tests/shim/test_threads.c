@@ -77,6 +77,98 @@ static void threads(void **state)
 }
 
 /*
+ * One thread posts, one polls, and the device is closed and opened many times meanwhile: each
+ * completion that was asked for comes once, and in order, whichever way its work request went.
+ */
+enum { SWITCHES = 10000, ASKED_EACH = 3 };
+
+static struct {
+	struct prog *p;
+	bool stop;
+	bool ended;		/* nothing more is posted */
+	uint64_t posted;	/* work requests so far */
+	uint64_t next;		/* wr_id of the completion that comes next */
+	bool wrong;
+} switching;
+
+static void *switch_post(void *arg)
+{
+	uint64_t i = 0;
+
+	(void)arg;
+	while (!__atomic_load_n(&switching.stop, __ATOMIC_RELAXED) || i % ASKED_EACH) {
+		if (!prog_post(switching.p->qp, i % 4 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, i,
+			       i % 7 * FAKE_CHUNK / 2,
+			       i % ASKED_EACH == ASKED_EACH - 1 ? IBV_SEND_SIGNALED : 0))
+			__atomic_store_n(&switching.posted, ++i, __ATOMIC_RELEASE);
+		fake_run(switching.p->qp, i % 3);
+	}
+	return NULL;
+}
+
+static void *switch_poll(void *arg)
+{
+	struct ibv_wc wc[4];
+	int n, i;
+
+	(void)arg;
+	while (!__atomic_load_n(&switching.ended, __ATOMIC_ACQUIRE) ||
+	       switching.next < __atomic_load_n(&switching.posted, __ATOMIC_ACQUIRE)) {
+		fake_run(switching.p->qp, 2);
+		n = ibv_poll_cq(ibv_cq_ex_to_cq(&switching.p->cq->cq), 4, wc);
+		for (i = 0; i < n; i++) {
+			if (wc[i].wr_id != switching.next || wc[i].status != IBV_WC_SUCCESS) {
+				switching.wrong = true;
+				return NULL;
+			}
+			switching.next += ASKED_EACH;
+		}
+	}
+	return NULL;
+}
+
+static void grant_when_taken(void)
+{
+	if (__atomic_load_n(&fake_kernel.u.dir[RISO_USER_TX].taken, __ATOMIC_ACQUIRE) ==
+	    fake_kernel.k.dir[RISO_USER_TX].seq)
+		fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
+	__atomic_add_fetch(&fake_kernel.now, 1000, __ATOMIC_RELAXED);
+}
+
+static void switches(void **state)
+{
+	pthread_t poster, poller;
+	uint64_t straight;
+	uint32_t i;
+
+	memset(&switching, 0, sizeof(switching));
+	switching.p = *state;
+	switching.next = ASKED_EACH - 1;
+	fake_kernel.run_helper = true;
+	pthread_create(&poster, NULL, switch_post, NULL);
+	pthread_create(&poller, NULL, switch_poll, NULL);
+	for (i = 0; i < SWITCHES || i % 2; i++) {
+		uint64_t was = __atomic_load_n(&switching.posted, __ATOMIC_RELAXED);
+
+		__atomic_store_n(&fake_kernel.k.mode, i % 2 ? RISO_USER_PACED : RISO_USER_OPEN,
+				 __ATOMIC_RELEASE);
+		/* Until something was posted in the new mode */
+		while (__atomic_load_n(&switching.posted, __ATOMIC_RELAXED) < was + i % 8 &&
+		       !__atomic_load_n(&switching.wrong, __ATOMIC_RELAXED))
+			grant_when_taken();
+	}
+	__atomic_store_n(&fake_kernel.k.mode, RISO_USER_OPEN, __ATOMIC_RELEASE);
+	__atomic_store_n(&switching.stop, true, __ATOMIC_RELAXED);
+	pthread_join(poster, NULL);
+	__atomic_store_n(&switching.ended, true, __ATOMIC_RELEASE);
+	pthread_join(poller, NULL);
+	assert_false(switching.wrong);
+	assert_int_equal(switching.next, switching.posted + ASKED_EACH - 1);
+	straight = fake_kernel.u.passed[0].bytes[RISO_USER_TX];
+	assert_true(straight && fake_kernel.u.dir[RISO_USER_TX].posted);
+}
+
+/*
  * Two threads poll one CQ, one posts, and one changes the class, from before there is a
  * queue pair on: each wr_id comes once, and in order if one of them polls alone. The
  * send queue is so short that slots are soon used again.
@@ -195,6 +287,7 @@ static void polls_and_classes(void **state)
 
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(threads),
+	PROG_TEST(switches),
 	PROG_TEST_EMPTY(polls_and_classes),
 };
 
