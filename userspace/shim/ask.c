@@ -20,9 +20,11 @@
 #include "comp.h"
 #include "ctx.h"
 #include "guard.h"
+#include "line.h"
 #include "map.h"
 #include "member.h"
 #include "qp.h"
+#include "record.h"
 #include "shim.h"
 
 /* Serialises who asks the kernel: the last answer is the one in force. */
@@ -55,6 +57,8 @@ int shim_ask_class_and_lock(struct shim_qp *f, uint32_t wish)
 		__atomic_store_n(&m->upage->lanes, f->lane + 1, __ATOMIC_RELAXED);
 	if (f->paced)
 		shim_qp_step(f, SHIM_ON_GOVERN);
+	else if (shim_queue_len(f))
+		shim_line_jump(f);
 	shim_qp_pass(f);
 	return 0;
 }
@@ -138,6 +142,8 @@ void shim_ask_kernel_and_lock(struct shim_qp *f, bool may_wait)
 	shim_lock(&m->lock);
 	f->alone = true;
 	__atomic_store_n(&f->paced, false, __ATOMIC_RELAXED);
+	if (shim_queue_len(f))
+		shim_line_jump(f);
 	shim_qp_pass(f);
 }
 

@@ -18,6 +18,7 @@
 #include "member.h"
 #include "poller.h"
 #include "qp.h"
+#include "record.h"
 #include "slot.h"
 #include "soft.h"
 
@@ -53,7 +54,7 @@ bool shim_comp_translate(struct shim_soft *e)
 		if (!told)
 			s->err_seq = slot->seq;
 		if (s->flow)
-			s->flow->flush = true;
+			shim_set_flush(s->flow);
 	}
 	if (verdict == RISO_HIDE)
 		return false;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
+#include "line.h"
 #include "registry.h"
 #include "slot.h"
 
@@ -62,6 +63,7 @@ struct shim_soft {
  * @spare: entries that all flows together have for the pieces; changes under shim_size_lock,
  *	read without it
  * @used: what of @spare is taken, also by queue pairs that are gone
+ * @crowd: flows that hold something and wait for room, here or in their send queues
  * @flows: number of flows that complete here
  * @tagged: number of flows here whose state is tagged, see shim_state_is_tagged()
  * @active: completions may have to be translated; read without the lock
@@ -97,6 +99,7 @@ struct shim_cq {
 	int reserved;
 	uint32_t spare;
 	struct shim_used used;
+	struct shim_line crowd;
 	uint32_t flows;
 	uint32_t tagged;
 	bool active;

@@ -394,6 +394,7 @@ static struct shim_member *new_member(struct ibv_device *device)
 {
 	const char *name = shim_real.get_device_name(device);
 	struct shim_member *m;
+	int dir;
 
 	if (!has_file(name))
 		return NULL;
@@ -409,6 +410,8 @@ static struct shim_member *new_member(struct ibv_device *device)
 	shim_init_wake(m);
 	m->spin_ns = wanted_spin();
 	TAILQ_INIT(&m->busy);
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		TAILQ_INIT(&m->line[dir]);
 	m->refs = 1;
 	TAILQ_INSERT_TAIL(&shim_members.list, m, list);
 	return m;

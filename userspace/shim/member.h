@@ -13,6 +13,7 @@
 #include <linux/rdma_isolate_user.h>
 
 #include "grant.h"
+#include "line.h"
 
 TAILQ_HEAD(shim_qp_list, shim_qp);
 
@@ -58,8 +59,9 @@ struct shim_book {
  * @held: number of records held; read without @lock
  * @hidden: number of pieces that are out with a completion that the program did not ask for;
  *	read without @lock
- * @busy: flows that hold something, the next in turn first
+ * @busy: flows that hold something
  * @num_busy: number of flows in @busy
+ * @line: those of them that stand in line for grants, by direction, the next in turn first
  * @waiting: something was held when the member was unlocked last
  * @classes: riso_kpage.classes when the kernel was asked last for the classes of flows that
  *	hold something; read without @lock
@@ -95,6 +97,7 @@ struct shim_member {
 	uint32_t hidden;
 	struct shim_qp_list busy;
 	uint32_t num_busy;
+	struct shim_line line[RISO_USER_DIRS];
 	bool waiting;
 	uint32_t classes;
 	bool retired;

@@ -18,6 +18,7 @@
 #include "cq.h"
 #include "ctx.h"
 #include "grant.h"
+#include "line.h"
 #include "member.h"
 #include "pay.h"
 #include "post.h"
@@ -30,11 +31,16 @@
 
 _Static_assert(sizeof(struct riso_sge) == sizeof(struct ibv_sge), "same layout");
 
+/* All of it goes out, though others have to wait. */
+static bool goes_ahead(const struct shim_qp *f)
+{
+	return f->flush || f->urge || f->class_id == RISO_CLASS_LATENCY || f->alone;
+}
+
 /* Everything goes out, whether there is a grant or not. */
 static bool is_open(const struct shim_qp *f)
 {
-	return f->flush || f->urge || f->class_id == RISO_CLASS_LATENCY || f->alone ||
-	       shim_member_is_open(f->ctx->m);
+	return goes_ahead(f) || shim_member_is_open(f->ctx->m);
 }
 
 /* Account for the next slot as posted. */
@@ -264,8 +270,22 @@ void shim_count_posted(struct shim_qp *f, uint64_t pos)
 		__atomic_store_n(&m->hidden, m->hidden + 1, __ATOMIC_RELAXED);
 }
 
-/* Post what may be posted, up to a batch; true if there may be more. */
-static bool post_some(struct shim_qp *f, uint64_t now)
+/**
+ * enum turn - what became of a turn
+ * @TURN_POSTED: something was posted, or nothing is held any more; there may be more
+ * @TURN_BROKE: the grants do not suffice for the next piece
+ * @TURN_NO_ROOM: the next piece waits for room
+ * @TURN_STOPPED: nothing may be posted for now, or the provider does not want it
+ */
+enum turn {
+	TURN_POSTED,
+	TURN_BROKE,
+	TURN_NO_ROOM,
+	TURN_STOPPED,
+};
+
+/* Post what may be posted, up to a batch. */
+static enum turn post_some(struct shim_qp *f, uint64_t now)
 {
 	struct shim_member *m = f->ctx->m;
 	struct ibv_send_wr wr[SHIM_BATCH];
@@ -280,9 +300,9 @@ static bool post_some(struct shim_qp *f, uint64_t now)
 
 	drop_failed(f);
 	if (f->stopped || f->refused)
-		return false;
+		return TURN_STOPPED;
 	if (!shim_queue_len(f))
-		return true;
+		return TURN_POSTED;
 	shim_set_full(f, false);
 	for (num = 0; num < SHIM_BATCH && f->sq.head != tail; num++) {
 		struct mark *k = &mark[num];
@@ -333,13 +353,72 @@ static bool post_some(struct shim_qp *f, uint64_t now)
 	}
 	if (taken)
 		f->progress_ns = now;
-	if (f->sq.head == tail)
+	if (f->sq.head == tail) {
 		shim_set_idle(f);
-	else if (err)
-		return refused(f, err) || taken;
-	else if (pay == PAY_NOT && shim_pay_part(f, &p))
-		f->progress_ns = now;
-	return taken;
+		return TURN_POSTED;
+	}
+	if (err && (refused(f, err) || taken))
+		return TURN_POSTED;
+	/* Nothing of its own tells when the provider will take it. */
+	if (err)
+		return f->sq.signaled ? TURN_NO_ROOM : TURN_STOPPED;
+	if (pay == PAY_NOT) {
+		if (shim_pay_part(f, &p))
+			f->progress_ns = now;
+		return TURN_BROKE;
+	}
+	return taken ? TURN_POSTED : TURN_NO_ROOM;
+}
+
+/* After its turn a flow goes where it waits for the next one. */
+static void end_turn(struct shim_qp *f, enum turn turn, bool posted)
+{
+	if (f->place == SHIM_PLACE_NONE)
+		return;
+	/* It keeps its turn if it had nothing of it, or needs no grant. */
+	if (turn == TURN_NO_ROOM)
+		shim_line_step_aside(f);
+	else if (turn == TURN_BROKE ? !posted : turn == TURN_POSTED && goes_ahead(f))
+		shim_line_jump(f);
+	else
+		shim_line_join(f);
+}
+
+/*
+ * Flow by flow, those in line in one direction, until the grants do not suffice. True if one of
+ * them goes on in the other direction.
+ */
+static bool drive_line(struct shim_member *m, int dir, uint64_t now)
+{
+	bool turned = false;
+	uint32_t stopped = 0;
+	struct shim_qp *f;
+	enum turn turn;
+	uint64_t posted;
+
+	while ((f = TAILQ_FIRST(&m->line[dir])) && stopped < m->num_busy) {
+		posted = f->sq.slot;
+		turn = post_some(f, now);
+		end_turn(f, turn, f->sq.slot != posted);
+		turned = turned || (f->place == SHIM_PLACE_LINE && f->line_dir != dir);
+		if (turn == TURN_BROKE)
+			break;
+		if (turn == TURN_STOPPED)
+			stopped++;
+		now = shim_sys.now();
+		shim_member_take(m, now);
+	}
+	return turned;
+}
+
+/* Nobody waits for room, but for that of a provider, when the device is open. */
+static void unpark_all(struct shim_member *m)
+{
+	struct shim_qp *f;
+
+	TAILQ_FOREACH(f, &m->busy, busy)
+		if (f->place == SHIM_PLACE_ROOM)
+			shim_line_join(f);
 }
 
 /**
@@ -350,23 +429,29 @@ static bool post_some(struct shim_qp *f, uint64_t now)
  */
 void shim_queue_drive(struct shim_member *m)
 {
-	uint32_t idle = 0;
-	struct shim_qp *f;
+	bool again = m->num_busy;
 	uint64_t now;
+	int dir;
 
 	m->retired = false;
-	while (idle < m->num_busy) {
+	if (again && shim_member_is_open(m))
+		unpark_all(m);
+	while (again) {
+		again = false;
 		now = shim_sys.now();
-		f = TAILQ_FIRST(&m->busy);
-		TAILQ_REMOVE(&m->busy, f, busy);
-		TAILQ_INSERT_TAIL(&m->busy, f, busy);
 		shim_member_take(m, now);
-		if (post_some(f, now))
-			idle = 0;
-		else
-			idle++;
+		for (dir = 0; dir < RISO_USER_DIRS; dir++)
+			again = drive_line(m, dir, now) || again;
 	}
 	shim_member_publish(m);
+}
+
+/* What a flow holds now may go as debt, though others stand in line for grants. */
+static void post_sparse(struct shim_qp *f, uint64_t now)
+{
+	enum turn turn = post_some(f, now);
+
+	end_turn(f, turn, true);
 }
 
 /**
@@ -376,6 +461,8 @@ void shim_queue_drive(struct shim_member *m)
 void shim_urge_flow(struct shim_qp *f)
 {
 	f->urge = true;
+	if (shim_queue_len(f))
+		shim_line_jump(f);
 	shim_queue_drive(f->ctx->m);
 	f->urge = false;
 }
@@ -393,11 +480,14 @@ void shim_urge_flow(struct shim_qp *f)
 int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole)
 {
 	struct shim_member *m = f->ctx->m;
+	uint64_t now = shim_sys.now();
 	int err;
 
 	f->refusable = f->accepted;
 	f->refusable_last = whole ? f->refusable : UINT64_MAX;
-	shim_add_staged(f, num, shim_sys.now());
+	shim_add_staged(f, num, now);
+	if (m->num_busy > 1 && num && shim_queue_len(f) == num)
+		post_sparse(f, now);
 	shim_queue_drive(m);
 	if (shim_queue_len(f) && !f->refused && (f->sq.signaled || f->full)) {
 		shim_comp_reap(f->cq);

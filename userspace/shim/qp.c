@@ -424,7 +424,7 @@ int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
 		f->max_rd_atomic = attr->max_rd_atomic;
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR) {
-		f->flush = true;
+		shim_set_flush(f);
 		shim_queue_drive(m);
 	}
 	shim_unlock_and_drive(m);

@@ -23,6 +23,9 @@ struct shim_ctx;
 /**
  * struct shim_qp - a flow: the traffic of a queue pair that the shim governs
  * @busy: entry of &shim_member.busy while something is held
+ * @line: entry of what @place says
+ * @place: where the flow waits while something is held
+ * @line_dir: its line, if it stands in one
  * @ctx: context of the queue pair
  * @cq: CQ of the send queue
  * @qp: the queue pair
@@ -69,6 +72,9 @@ struct shim_ctx;
  */
 struct shim_qp {
 	TAILQ_ENTRY(shim_qp) busy;
+	TAILQ_ENTRY(shim_qp) line;
+	enum shim_place place;
+	int line_dir;
 	struct shim_ctx *ctx;
 	struct shim_cq *cq;
 	struct ibv_qp *qp;

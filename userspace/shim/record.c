@@ -22,6 +22,7 @@
 #include "core/wr.h"
 #include "cq.h"
 #include "ctx.h"
+#include "line.h"
 #include "member.h"
 #include "pay.h"
 #include "post.h"
@@ -205,6 +206,7 @@ void shim_add_staged(struct shim_qp *f, uint32_t num, uint64_t now)
 	if (!shim_queue_len(f)) {
 		TAILQ_INSERT_TAIL(&m->busy, f, busy);
 		m->num_busy++;
+		shim_line_join(f);
 		shim_qp_step(f, SHIM_ON_HOLD);
 		if (!f->cq->unseen)
 			f->cq->unseen = 1;
@@ -232,6 +234,7 @@ void shim_set_idle(struct shim_qp *f)
 
 	TAILQ_REMOVE(&m->busy, f, busy);
 	m->num_busy--;
+	shim_line_leave(f);
 	shim_qp_step(f, SHIM_ON_EMPTY);
 	shim_qp_pass(f);
 }
@@ -292,4 +295,17 @@ void shim_queue_drop(struct shim_qp *f)
 {
 	while (shim_queue_len(f))
 		shim_pop_head(f);
+}
+
+/**
+ * shim_set_flush - note that the queue pair is in error
+ * @f: the flow; its member is locked
+ *
+ * What it holds needs no grant from now on.
+ */
+void shim_set_flush(struct shim_qp *f)
+{
+	f->flush = true;
+	if (shim_queue_len(f))
+		shim_line_jump(f);
 }

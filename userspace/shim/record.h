@@ -49,6 +49,7 @@ void shim_unhold_rec(struct shim_qp *f, struct shim_rec *rec);
 void shim_pop_head(struct shim_qp *f);
 void shim_truncate_queue(struct shim_qp *f, uint64_t pos);
 void shim_queue_drop(struct shim_qp *f);
+void shim_set_flush(struct shim_qp *f);
 
 /**
  * shim_queue_len - count the records that a flow holds

@@ -21,6 +21,7 @@
 
 #include "cq.h"
 #include "ctx.h"
+#include "line.h"
 #include "member.h"
 #include "qp.h"
 #include "slot.h"
@@ -166,6 +167,8 @@ void shim_retire_slots(struct shim_slots *s, struct shim_slot *slot, bool failed
 		if (oldest != slot || !failed)
 			pass_entry(s->flow, oldest);
 	} while (oldest != slot);
+	if (s->flow)
+		shim_line_come_back(s->flow);
 	if (!s->flow || s->tail != s->flow->sq.slot)
 		return;
 	s->flow->sq.silent = 0;
@@ -190,6 +193,7 @@ void shim_comp_bury(struct shim_cq *c)
 		c->used.hidden -= s->used.hidden;
 		c->used.extra -= s->used.extra;
 		shim_slots_free(s);
+		shim_line_make_room(c);
 	}
 }
 
