@@ -65,7 +65,7 @@ check "as NCCL does it" waited writes rdma-isolate run --
 check "as NCCL does it, NCCL_IBVERBS_LIB is libibverbs" \
 	waited writes rdma-isolate run -- env NCCL_IBVERBS_LIB="$VERBS"
 check "as NCCL does it, NCCL_IBVERBS_LIB is the shim" \
-	waited writes env NCCL_IBVERBS_LIB="$SHIM"
+	waited writes env NCCL_IBVERBS_LIB="${SHIM%.so}_verbs.so"
 check "UCX: put" waited ucx put_bw -D zcopy -s 1048576 -n 20
 check "UCX: put, inline" ucx put_lat -D short -s 8 -n 50
 check "UCX: get" waited ucx get -D zcopy -s 1048576 -n 20

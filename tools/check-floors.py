@@ -33,6 +33,8 @@ FLOORS = TOP / 'Documentation' / 'design' / 'floors.rst'
 TREES = ('kmod', 'userspace/shim')
 GENERATED = 'nl_gen'
 ALLOWED = {'riso_nl_family'}
+# A directory with what is linked with the sources, and is none of them
+LINKED = 'link'
 
 
 def read_floors():
@@ -76,7 +78,8 @@ def find_circle(arrows):
 def check(tree, level):
     """Check the sources of a directory. Returns 0, or 1 after it has told what is wrong."""
     top = TOP / tree
-    raw = {path: path.read_text() for path in sorted(top.rglob('*.[ch]'))}
+    raw = {path: path.read_text() for path in sorted(top.rglob('*.[ch]'))
+           if path.parent.name != LINKED}
     name_of = {path: str(path.relative_to(top).with_suffix('')) for path in raw}
     sources = {name_of[path]: strip(text) for path, text in raw.items() if path.suffix == '.c'}
     headers = {path: strip(text) for path, text in raw.items() if path.suffix == '.h'}

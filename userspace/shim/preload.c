@@ -4,9 +4,9 @@
  * dlopen().
  *
  * The functions carry the versions of libibverbs (shim.map), so references to those
- * are bound to us when we are preloaded, and also when a program looks them up in a
- * handle of ours: dlopen() gives one to who asks for libibverbs. What we do not have
- * is found in libibverbs itself, which we are linked with.
+ * are bound to us when we are preloaded. Who asks dlopen() for libibverbs gets a handle of
+ * librdma_isolate_verbs.so, which leads to us first, and to libibverbs for what we do not have.
+ * We are not linked with libibverbs, as a program may have none, or one of its own.
  *
  * Owns the filling of shim_real: the first call fills the table once, and all read it
  * without a lock after.
@@ -14,9 +14,12 @@
  * Everything here runs in threads of the program.
  */
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "class.h"
 #include "cq.h"
@@ -36,10 +39,32 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool filled;
 
 #define REAL(name, version)						\
-	(shim_real.name = dlvsym(RTLD_NEXT, "ibv_" #name, "IBVERBS_" version))
+	(shim_real.name = dlvsym(verbs, "ibv_" #name, "IBVERBS_" version))
+
+static void find_dlopen(void)
+{
+	if (!__atomic_load_n(&shim_real_dlopen, __ATOMIC_RELAXED))
+		__atomic_store_n(&shim_real_dlopen, dlsym(RTLD_NEXT, "dlopen"),
+				 __ATOMIC_RELAXED);
+}
+
+/* The program's libibverbs: next in line, or loaded by a library that keeps it for itself. */
+static void *find_verbs(void)
+{
+	if (dlvsym(RTLD_NEXT, "ibv_open_device", "IBVERBS_1.1"))
+		return RTLD_NEXT;
+	find_dlopen();
+	return shim_real_dlopen("libibverbs.so.1", RTLD_LAZY);
+}
 
 static void fill_real(void)
 {
+	void *verbs = find_verbs();
+
+	if (!verbs) {
+		dprintf(STDERR_FILENO, "rdma_isolate: there is no libibverbs.so.1\n");
+		abort();
+	}
 	REAL(open_device, "1.1");
 	REAL(import_device, "1.10");
 	REAL(close_device, "1.1");
@@ -162,27 +187,33 @@ static bool is_verbs(const char *name)
 	return !strncmp(base, verbs, len) && (!base[len] || base[len] == '.');
 }
 
-static const char *own_path(void)
+/* What to open in place of libibverbs; NULL if it is not there. */
+static const char *verbs_path(void)
 {
+	static char path[PATH_MAX];
+	const char *slash;
 	Dl_info info;
 
-	return dladdr(&shim_real, &info) ? info.dli_fname : NULL;
+	if (!dladdr(&shim_real, &info))
+		return NULL;
+	slash = strrchr(info.dli_fname, '/');
+	snprintf(path, sizeof(path), "%.*slibrdma_isolate_verbs.so",
+		 slash ? (int)(slash + 1 - info.dli_fname) : 0, info.dli_fname);
+	return access(path, R_OK) ? NULL : path;
 }
 
 /**
  * shim_dlopen_name - what dlopen() is to open
  * @name: what the program asks for
  *
- * Return: @name, or the shim itself in place of libibverbs; shim_real_dlopen is set.
+ * Return: @name, or what leads to the shim in place of libibverbs; shim_real_dlopen is set.
  */
 __attribute__((used)) const char *shim_dlopen_name(const char *name)
 {
 	const char *own;
 
-	if (!__atomic_load_n(&shim_real_dlopen, __ATOMIC_RELAXED))
-		__atomic_store_n(&shim_real_dlopen, dlsym(RTLD_NEXT, "dlopen"),
-				 __ATOMIC_RELAXED);
-	own = is_verbs(name) ? own_path() : NULL;
+	find_dlopen();
+	own = is_verbs(name) ? verbs_path() : NULL;
 	return own ? own : name;
 }
 
