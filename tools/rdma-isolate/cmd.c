@@ -413,7 +413,7 @@ void cmd_help(FILE *file)
 	      "       rdma-isolate sync FILE\n"
 	      "       rdma-isolate apply [DEV | --check]\n"
 	      "       rdma-isolate unload\n"
-	      "       rdma-isolate run [--class CLASS] -- PROGRAM [ARGUMENT]...\n"
+	      "       rdma-isolate run [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]...\n"
 	      "       rdma-isolate OBJECT help\n"
 	      "       rdma-isolate -V | help | -h | --help\n"
 	      "    -b  run the commands of a file, - is standard input: all or none\n"

@@ -3,6 +3,7 @@
  * Runs a program with the verbs shim, so that it takes part in the shares of its RDMA
  * devices.
  */
+#include <elf.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,10 +21,31 @@
 enum { RUN_NOT_EXECUTED = 126, RUN_NOT_FOUND = 127 };
 
 #define SHIM	"librdma_isolate.so"
+/* For those who open libibverbs by its name */
+#define VERBS	"librdma_isolate_verbs.so"
 
 /* Where it lies beside this tool: installed, or in the source tree. */
 static const char * const places[] = {
 	"../lib/rdma-isolate/" SHIM, "../../userspace/shim/" SHIM, NULL,
+};
+
+/*
+ * What brings programs in that would go around the shim. NCCL posts each slice as one WRITE with
+ * immediate data otherwise, which is never cut.
+ */
+static const struct setting {
+	const char *name;
+	const char *value;
+} nccl[] = {
+	{ "NCCL_IB_ADAPTIVE_ROUTING", "1" },
+	{ }
+};
+
+/* UCX would use queues of the adapter that no function of libibverbs posts to. */
+static const struct setting ucx[] = {
+	{ "UCX_TLS", "^rc_mlx5,dc_mlx5,ud_mlx5" },
+	{ "UCX_IB_MLX5_DEVX", "n" },
+	{ }
 };
 
 bool find_beside(const char * const *place, char *path)
@@ -98,21 +120,123 @@ bool run_is_secure(const char *name, uid_t uid, gid_t gid)
 	return uid && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
+/* The path of the dynamic linker that a file asks for; empty if it asks for none. */
+static bool read_interpreter(FILE *file, char *path)
+{
+	Elf64_Ehdr head;
+	Elf64_Phdr part;
+	unsigned int i;
+
+	if (fread(&head, sizeof(head), 1, file) != 1 ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != ELFCLASS64)
+		return false;
+	*path = 0;
+	for (i = 0; i < head.e_phnum; i++) {
+		if (fseek(file, head.e_phoff + i * (long)head.e_phentsize, SEEK_SET) ||
+		    fread(&part, sizeof(part), 1, file) != 1)
+			return false;
+		if (part.p_type != PT_INTERP)
+			continue;
+		if (part.p_filesz < 2 || part.p_filesz > PATH_MAX ||
+		    fseek(file, part.p_offset, SEEK_SET) ||
+		    fread(path, part.p_filesz, 1, file) != 1)
+			return false;
+		path[part.p_filesz - 1] = 0;
+		return true;
+	}
+	return true;
+}
+
+enum run_libc run_find_libc(const char *name)
+{
+	char path[PATH_MAX], interpreter[PATH_MAX];
+	enum run_libc libc = RUN_LIBC_UNKNOWN;
+	const char *base;
+	struct stat st;
+	FILE *file;
+
+	file = find_program(name, path, &st) ? fopen(path, "re") : NULL;
+	if (!file)
+		return libc;
+	if (read_interpreter(file, interpreter)) {
+		base = strrchr(interpreter, '/');
+		base = base ? base + 1 : interpreter;
+		libc = !*base ? RUN_LIBC_STATIC :
+		       !strncmp(base, "ld-musl", strlen("ld-musl")) ? RUN_LIBC_MUSL :
+								      RUN_LIBC_GLIBC;
+	}
+	fclose(file);
+	return libc;
+}
+
+/* What the user has set stays. */
+static void set_all(const struct setting *of, bool verbose)
+{
+	for (; of->name; of++) {
+		if (!getenv(of->name))
+			setenv(of->name, of->value, 1);
+		if (verbose)
+			error("%s=%s", of->name, getenv(of->name));
+	}
+}
+
+/**
+ * struct options - what run is asked for
+ * @class: the class, or NULL
+ * @ucx_verbs: have UCX post by libibverbs
+ * @verbose: say what is set
+ */
+struct options {
+	const char *class;
+	bool ucx_verbs;
+	bool verbose;
+};
+
+/* Options up to "--"; how many words that is, 0 if they are wrong, and that was said. */
+static int read_options(int argc, char **argv, struct options *o)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--class") && i + 1 < argc) {
+			o->class = argv[++i];
+			if (!is_class(o->class)) {
+				usage_error("class is latency, throughput or bandwidth, not \"%s\"",
+					    o->class);
+				return 0;
+			}
+		} else if (!strcmp(argv[i], "--ucx-verbs")) {
+			o->ucx_verbs = true;
+		} else if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose")) {
+			o->verbose = true;
+		} else {
+			break;
+		}
+	}
+	if (i + 1 < argc && !strcmp(argv[i], "--"))
+		return i;
+	usage_error("run takes [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]...");
+	return 0;
+}
+
 int run_program(int argc, char **argv)
 {
-	char shim[PATH_MAX], list[3 * PATH_MAX];
-	const char *class = NULL, *others = getenv("LD_PRELOAD");
+	char shim[PATH_MAX], list[3 * PATH_MAX], verbs[PATH_MAX + sizeof(VERBS)];
+	const char *others = getenv("LD_PRELOAD");
+	struct options o = { };
+	enum run_libc libc;
+	int words;
 
-	if (argc > 2 && !strcmp(argv[1], "--class")) {
-		class = argv[2];
-		if (!is_class(class))
-			return usage_error("class is latency, throughput or bandwidth, not \"%s\"",
-					   class);
-		argc -= 2;
-		argv += 2;
+	words = read_options(argc, argv, &o);
+	if (!words)
+		return CMD_USAGE;
+	argv += words - 1;
+	libc = run_find_libc(argv[2]);
+	if (libc == RUN_LIBC_MUSL) {
+		error("%s is linked with musl, and the shim needs glibc: start it without \"run\"",
+		      argv[2]);
+		return CMD_REFUSED;
 	}
-	if (argc < 3 || strcmp(argv[1], "--"))
-		return usage_error("run takes [--class CLASS] -- PROGRAM [ARGUMENT]...");
 	if (!find_beside(places, shim)) {
 		error("%s is not where \"make install\" puts it, ../lib/rdma-isolate",
 		      SHIM);
@@ -123,10 +247,16 @@ int run_program(int argc, char **argv)
 		error("LD_PRELOAD is too long");
 		return CMD_REFUSED;
 	}
+	snprintf(verbs, sizeof(verbs), "%.*s" VERBS, (int)(strrchr(shim, '/') + 1 - shim), shim);
 	setenv("LD_PRELOAD", list, 1);
-	setenv("NCCL_IBVERBS_LIB", shim, 1);
-	if (class)
-		setenv("RDMA_ISOLATE_CLASS", class, 1);
+	setenv("NCCL_IBVERBS_LIB", verbs, 1);
+	set_all(nccl, o.verbose);
+	if (o.ucx_verbs)
+		set_all(ucx, o.verbose);
+	if (o.class)
+		setenv("RDMA_ISOLATE_CLASS", o.class, 1);
+	if (libc == RUN_LIBC_STATIC)
+		error("warning: %s is statically linked: the shim is not used", argv[2]);
 	if (run_is_secure(argv[2], getuid(), getgid()))
 		error("warning: %s is setuid or setgid, or has capabilities: the shim is not used",
 		      argv[2]);

@@ -31,7 +31,31 @@ bool find_beside(const char * const *place, char *path);
  */
 bool run_is_secure(const char *name, uid_t uid, gid_t gid);
 
-/* Become "run [--class CLASS] -- PROGRAM [ARGUMENT]...", or tell why not */
+/**
+ * enum run_libc - what a program is linked with
+ * @RUN_LIBC_UNKNOWN: not known: it is a script, not of 64 bits, or not there
+ * @RUN_LIBC_GLIBC: a dynamic linker, presumably that of glibc
+ * @RUN_LIBC_MUSL: musl, whose dynamic linker cannot load the shim
+ * @RUN_LIBC_STATIC: no dynamic linker, so nothing is preloaded
+ */
+enum run_libc {
+	RUN_LIBC_UNKNOWN,
+	RUN_LIBC_GLIBC,
+	RUN_LIBC_MUSL,
+	RUN_LIBC_STATIC,
+};
+
+/**
+ * run_find_libc - find what a program is linked with
+ * @name: of the program, as execvp() takes it
+ *
+ * Return: what.
+ */
+enum run_libc run_find_libc(const char *name);
+
+/*
+ * Become "run [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]...", or tell why not
+ */
 int run_program(int argc, char **argv);
 
 #endif /* RDMA_ISOLATE_RUN_H */

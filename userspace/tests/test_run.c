@@ -2,6 +2,7 @@
 /*
  * Which programs tools/rdma-isolate says to run without the shim, and that it runs them.
  */
+#include <elf.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <setjmp.h>
@@ -137,19 +138,72 @@ static void by_capabilities(void **state)
 	assert_int_equal(removexattr(file, "security.capability"), 0);
 }
 
-/* Becomes the program in a child; @said is what is printed on standard error. */
-static void run(char *said, size_t size)
+/* A file that is only as much of a program as names its dynamic linker, or none */
+static void write_elf(const char *interpreter)
 {
-	char *argv[4] = { "run", "--", NAME, NULL };
-	int fds[2], status;
+	struct {
+		Elf64_Ehdr head;
+		Elf64_Phdr part;
+		char path[64];
+	} elf = {
+		.head = {
+			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 },
+			.e_phoff = sizeof(elf.head),
+			.e_phentsize = sizeof(elf.part),
+			.e_phnum = 1,
+		},
+		.part = {
+			.p_type = interpreter ? PT_INTERP : PT_LOAD,
+			.p_offset = sizeof(elf.head) + sizeof(elf.part),
+			.p_filesz = interpreter ? strlen(interpreter) + 1 : 0,
+		},
+	};
+	FILE *f = fopen(file, "w");
+
+	assert_non_null(f);
+	if (interpreter)
+		strcpy(elf.path, interpreter);
+	assert_int_equal(fwrite(&elf, sizeof(elf), 1, f), 1);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void by_libc(void **state)
+{
+	char *argv[] = { "run", "--", NAME, NULL };
+
+	(void)state;
+	change_mode(0755);
+	assert_int_equal(run_find_libc(NAME), RUN_LIBC_UNKNOWN);
+	assert_int_equal(run_find_libc("riso_nothing"), RUN_LIBC_UNKNOWN);
+	write_elf("/lib64/ld-linux-x86-64.so.2");
+	assert_int_equal(run_find_libc(NAME), RUN_LIBC_GLIBC);
+	write_elf(NULL);
+	assert_int_equal(run_find_libc(NAME), RUN_LIBC_STATIC);
+	write_elf("/lib/ld-musl-x86_64.so.1");
+	assert_int_equal(run_find_libc(NAME), RUN_LIBC_MUSL);
+	assert_int_equal(run_program(3, argv), 1);
+	assert_int_equal(write_program(program), 0);
+}
+
+/* Becomes the program in a child; @said is what is printed on standard error. */
+static void run_as(const char *first, const char *second, char *said, size_t size)
+{
+	char *argv[6] = { "run" };
+	int fds[2], status, n = 1;
 	ssize_t got;
 	pid_t pid;
 
+	if (first)
+		argv[n++] = (char *)first;
+	if (second)
+		argv[n++] = (char *)second;
+	argv[n++] = "--";
+	argv[n++] = NAME;
 	assert_int_equal(pipe(fds), 0);
 	pid = fork();
 	if (!pid) {
 		dup2(fds[1], STDERR_FILENO);
-		_exit(run_program(3, argv));
+		_exit(run_program(n, argv));
 	}
 	close(fds[1]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -159,6 +213,32 @@ static void run(char *said, size_t size)
 	close(fds[0]);
 	assert_true(got >= 0);
 	said[got] = 0;
+}
+
+static void run(char *said, size_t size)
+{
+	run_as(NULL, NULL, said, size);
+}
+
+/* What the user has set stays, and UCX is left alone unless it is asked for. */
+static void sets_what_brings_in(void **state)
+{
+	char said[512];
+
+	(void)state;
+	change_mode(0755);
+	assert_int_equal(write_program("test \"$NCCL_IB_ADAPTIVE_ROUTING$UCX_TLS\" = 1 && exit 42\n"),
+			 0);
+	run(said, sizeof(said));
+	setenv("NCCL_IB_ADAPTIVE_ROUTING", "0", 1);
+	assert_int_equal(write_program("test $NCCL_IB_ADAPTIVE_ROUTING = 0 && exit 42\n"), 0);
+	run(said, sizeof(said));
+	assert_string_equal(said, "");
+	run_as("--ucx-verbs", "-v", said, sizeof(said));
+	assert_non_null(strstr(said, "NCCL_IB_ADAPTIVE_ROUTING=0\n"));
+	assert_non_null(strstr(said, "UCX_IB_MLX5_DEVX=n\n"));
+	unsetenv("NCCL_IB_ADAPTIVE_ROUTING");
+	assert_int_equal(write_program(program), 0);
 }
 
 static void warns_and_runs(void **state)
@@ -184,6 +264,8 @@ int main(void)
 		cmocka_unit_test(by_path),
 		cmocka_unit_test(by_format),
 		cmocka_unit_test(by_capabilities),
+		cmocka_unit_test(by_libc),
+		cmocka_unit_test(sets_what_brings_in),
 		cmocka_unit_test(warns_and_runs),
 	};
 
