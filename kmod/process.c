@@ -23,6 +23,8 @@
 enum {
 	/* Where nobody shapes, processes cut their messages to 128 KB, for turns. */
 	RISO_OPEN_CHUNK = 128 * 1024,
+	/* There a grant lasts for 100 us, several times what a process takes to wake up. */
+	RISO_OPEN_GRANT_NS = 100 * NSEC_PER_USEC,
 	/* A grant is void 10 ms after it could have been used. */
 	RISO_GRANT_NS = 10 * NSEC_PER_MSEC,
 	/* The windows of processes allow for a round trip of 1 ms. */
@@ -202,6 +204,14 @@ static u64 grant_lead(const struct riso_dev *rd)
 	return rd->paces_chunks ? RISO_LEAD_NS : RISO_TICK_NS;
 }
 
+/* Half of what may stand in the device at most, so that two take turns. */
+static u64 largest_open_grant(const struct riso_dev *rd)
+{
+	u64 most = riso_bytes_in(RISO_OPEN_GRANT_NS, rd->cfg.max_rate);
+
+	return max_t(u64, 2 * RISO_OPEN_CHUNK, min(most, riso_open_window(rd) / 2));
+}
+
 /*
  * Bytes of a grant. While there are latency flows these are whole chunks: what is left
  * over of many grants would be one chunk more, at once with another.
@@ -211,7 +221,7 @@ static u64 largest_grant(const struct riso_dev *rd)
 	u64 piece;
 
 	if (!riso_is_shaped(rd))
-		return 2 * RISO_OPEN_CHUNK;
+		return largest_open_grant(rd);
 	piece = riso_piece_wire(riso_chunk_round(rd->chunk, rd->mtu), rd->mtu);
 	return piece * max_t(u64, 1, div64_u64(riso_bytes_in(RISO_TICK_NS, rd->cfg.safe_util),
 					       piece));
