@@ -31,24 +31,48 @@ static inline bool shim_qp_counts(const struct shim_qp *f)
 }
 
 /**
- * shim_qp_count - count a work request that has gone straight
+ * shim_qp_price - tell what a work request costs that goes straight
  * @f: a flow of which shim_qp_counts() is true
- * @opcode: of the work request
  * @len: its bytes
  *
  * Without a lock.
+ *
+ * Return: cost bytes.
  */
-static inline void shim_qp_count(const struct shim_qp *f, uint32_t opcode, uint64_t len)
+static inline uint64_t shim_qp_price(const struct shim_qp *f, uint64_t len)
 {
-	struct shim_member *m = f->ctx->m;
-	const struct riso_kpage *k = shim_member_kpage(m);
-	__u64 *sum = &m->upage->passed[f->lane].bytes[riso_wr_is_read(opcode) ? RISO_USER_RX :
-									   RISO_USER_TX];
+	const struct riso_kpage *k = shim_member_kpage(f->ctx->m);
 	uint64_t cost = k->header + len + RISO_MESSAGE_HEADER;
 
 	if (len > f->mtu || cost < k->op_bytes)
 		cost = shim_cost(len, f->mtu, k->header, k->op_bytes);
+	return cost;
+}
+
+/**
+ * shim_qp_count - count what has gone straight
+ * @f: a flow of which shim_qp_counts() is true
+ * @dir: direction, enum riso_user_dir
+ * @cost: cost bytes
+ *
+ * Without a lock.
+ */
+static inline void shim_qp_count(const struct shim_qp *f, int dir, uint64_t cost)
+{
+	__u64 *sum = &f->ctx->m->upage->passed[f->lane].bytes[dir];
+
 	__atomic_store_n(sum, *sum + cost, __ATOMIC_RELAXED);
+}
+
+/**
+ * shim_wr_dir - find the direction of a work request
+ * @opcode: of the work request
+ *
+ * Return: the direction.
+ */
+static inline int shim_wr_dir(uint32_t opcode)
+{
+	return riso_wr_is_read(opcode) ? RISO_USER_RX : RISO_USER_TX;
 }
 
 #endif /* SHIM_PASSED_H */

@@ -200,8 +200,8 @@ static void unlock_posted(struct shim_qp *f)
 		shim_unlock(&f->build.lock);
 }
 
-/* Count what has gone straight, for the kernel to see who uses the device. */
-static void count_passed(struct shim_qp *f, const struct ibv_send_wr *wr)
+/* What a chain costs that goes straight, by direction */
+static void sum_chain(const struct shim_qp *f, const struct ibv_send_wr *wr, uint64_t *cost)
 {
 	uint64_t len;
 	int i;
@@ -210,18 +210,27 @@ static void count_passed(struct shim_qp *f, const struct ibv_send_wr *wr)
 		len = 0;
 		for (i = 0; i < wr->num_sge && riso_wr_has_data(wr->opcode); i++)
 			len += wr->sg_list[i].length;
-		shim_qp_count(f, wr->opcode, len);
+		cost[shim_wr_dir(wr->opcode)] += shim_qp_price(f, len);
 	}
 }
 
+/*
+ * What has gone straight is counted, for the kernel to see who uses the device. Once the provider
+ * has the work requests they may be complete, and another thread may have freed them.
+ */
 static int post_direct(struct shim_qp *f, struct ibv_send_wr *wr,
 		       struct ibv_send_wr **bad_wr)
 {
-	int err = f->sig_all ? post_all_signaled(f, wr, bad_wr) :
-			       f->ctx->ops.post_send(f->qp, wr, bad_wr);
+	uint64_t cost[RISO_USER_DIRS] = { 0 };
+	int err, dir;
 
-	if (!err && shim_qp_counts(f))
-		count_passed(f, wr);
+	if (shim_qp_counts(f))
+		sum_chain(f, wr, cost);
+	err = f->sig_all ? post_all_signaled(f, wr, bad_wr) :
+			   f->ctx->ops.post_send(f->qp, wr, bad_wr);
+	for (dir = 0; dir < RISO_USER_DIRS && !err; dir++)
+		if (cost[dir])
+			shim_qp_count(f, dir, cost[dir]);
 	return err;
 }
 

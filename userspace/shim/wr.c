@@ -355,7 +355,7 @@ static void count_sges(const struct shim_qp *f, size_t num, const struct ibv_sge
 		return;
 	for (i = 0; i < num; i++)
 		len += sge[i].length;
-	shim_qp_count(f, f->build.opcode, len);
+	shim_qp_count(f, shim_wr_dir(f->build.opcode), shim_qp_price(f, len));
 }
 
 static void count_inline(const struct shim_qp *f, size_t num, const struct ibv_data_buf *buf)
@@ -367,7 +367,7 @@ static void count_inline(const struct shim_qp *f, size_t num, const struct ibv_d
 		return;
 	for (i = 0; i < num; i++)
 		len += buf[i].length;
-	shim_qp_count(f, f->build.opcode, len);
+	shim_qp_count(f, shim_wr_dir(f->build.opcode), shim_qp_price(f, len));
 }
 
 static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
