@@ -45,6 +45,7 @@ static struct shim_cq *new_cq(struct shim_ctx *ctx, int asked)
 	c->spare = SHIM_SPARE;
 	LIST_INIT(&c->zombies);
 	TAILQ_INIT(&c->crowd);
+	TAILQ_INIT(&c->queue);
 	pthread_mutex_init(&c->session, NULL);
 	pthread_mutex_init(&c->resize, NULL);
 	return c;

@@ -63,7 +63,8 @@ struct shim_soft {
  * @spare: entries that all flows together have for the pieces; changes under shim_size_lock,
  *	read without it
  * @used: what of @spare is taken, also by queue pairs that are gone
- * @crowd: flows that hold something and wait for room, here or in their send queues
+ * @crowd: flows that hold something and wait for room, until something of theirs completes
+ * @queue: flows that hold something and wait for an entry that another flow has
  * @flows: number of flows that complete here
  * @tagged: number of flows here whose state is tagged, see shim_state_is_tagged()
  * @active: completions may have to be translated; read without the lock
@@ -100,6 +101,7 @@ struct shim_cq {
 	uint32_t spare;
 	struct shim_used used;
 	struct shim_line crowd;
+	struct shim_line queue;
 	uint32_t flows;
 	uint32_t tagged;
 	bool active;

@@ -14,6 +14,7 @@
 #include "ctx.h"
 #include "line.h"
 #include "member.h"
+#include "pay.h"
 #include "qp.h"
 #include "record.h"
 
@@ -27,6 +28,8 @@ void shim_line_leave(struct shim_qp *f)
 		TAILQ_REMOVE(&f->ctx->m->line[f->line_dir], f, line);
 	else if (f->place == SHIM_PLACE_ROOM)
 		TAILQ_REMOVE(&f->cq->crowd, f, line);
+	else if (f->place == SHIM_PLACE_ENTRY)
+		TAILQ_REMOVE(&f->cq->queue, f, line);
 	f->place = SHIM_PLACE_NONE;
 }
 
@@ -64,11 +67,15 @@ void shim_line_jump(struct shim_qp *f)
 void shim_line_step_aside(struct shim_qp *f)
 {
 	shim_line_leave(f);
-	f->place = SHIM_PLACE_ROOM;
-	if (f->sq.signaled)
-		TAILQ_INSERT_TAIL(&f->cq->crowd, f, line);
-	else
-		TAILQ_INSERT_HEAD(&f->cq->crowd, f, line);
+	f->place = f->sq.signaled ? SHIM_PLACE_ROOM : SHIM_PLACE_ENTRY;
+	TAILQ_INSERT_TAIL(f->sq.signaled ? &f->cq->crowd : &f->cq->queue, f, line);
+}
+
+/* It wants a grant again. */
+static void come_back(struct shim_qp *f)
+{
+	shim_set_full(f, false);
+	shim_line_join(f);
 }
 
 /**
@@ -77,9 +84,10 @@ void shim_line_step_aside(struct shim_qp *f)
  */
 void shim_line_come_back(struct shim_qp *f)
 {
-	if (f->place == SHIM_PLACE_ROOM)
-		shim_line_join(f);
+	/* Before it, or it would take the entry that has become free. */
 	shim_line_make_room(f->cq);
+	if (f->place == SHIM_PLACE_ROOM)
+		come_back(f);
 }
 
 /**
@@ -88,8 +96,18 @@ void shim_line_come_back(struct shim_qp *f)
  */
 void shim_line_make_room(struct shim_cq *c)
 {
-	struct shim_qp *f = TAILQ_FIRST(&c->crowd);
+	struct shim_qp *f = TAILQ_FIRST(&c->queue);
 
-	if (f && !f->sq.signaled)
-		shim_line_join(f);
+	if (f)
+		come_back(f);
+}
+
+/**
+ * shim_line_admit - let a flow look for room again
+ * @f: a flow that holds something
+ */
+void shim_line_admit(struct shim_qp *f)
+{
+	if (f->place != SHIM_PLACE_LINE)
+		come_back(f);
 }

@@ -403,8 +403,7 @@ static bool drive_line(struct shim_member *m, int dir, uint64_t now)
 		turned = turned || (f->place == SHIM_PLACE_LINE && f->line_dir != dir);
 		if (turn == TURN_BROKE)
 			break;
-		if (turn == TURN_STOPPED)
-			stopped++;
+		stopped = turn == TURN_STOPPED ? stopped + 1 : 0;
 		now = shim_sys.now();
 		shim_member_take(m, now);
 	}
@@ -417,8 +416,7 @@ static void unpark_all(struct shim_member *m)
 	struct shim_qp *f;
 
 	TAILQ_FOREACH(f, &m->busy, busy)
-		if (f->place == SHIM_PLACE_ROOM)
-			shim_line_join(f);
+		shim_line_admit(f);
 }
 
 /**
@@ -486,8 +484,10 @@ int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole)
 	f->refusable = f->accepted;
 	f->refusable_last = whole ? f->refusable : UINT64_MAX;
 	shim_add_staged(f, num, now);
-	if (m->num_busy > 1 && num && shim_queue_len(f) == num)
+	if (m->num_busy > 1 && num && shim_queue_len(f) == num) {
+		shim_member_take(m, now);
 		post_sparse(f, now);
+	}
 	shim_queue_drive(m);
 	if (shim_queue_len(f) && !f->refused && (f->sq.signaled || f->full)) {
 		shim_comp_reap(f->cq);
