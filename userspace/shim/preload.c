@@ -15,6 +15,7 @@
  */
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,12 +49,28 @@ static void find_dlopen(void)
 				 __ATOMIC_RELAXED);
 }
 
+/* A copy may have another name, as libibverbs-7f3ad3f8.so.1. */
+static int note_verbs(struct dl_phdr_info *info, size_t size, void *name)
+{
+	const char *base = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	if (strncmp(base ? base + 1 : info->dlpi_name, "libibverbs", strlen("libibverbs")))
+		return 0;
+	snprintf(name, PATH_MAX, "%s", info->dlpi_name);
+	return 1;
+}
+
 /* The program's libibverbs: next in line, or loaded by a library that keeps it for itself. */
 static void *find_verbs(void)
 {
+	char name[PATH_MAX];
+
 	if (dlvsym(RTLD_NEXT, "ibv_open_device", "IBVERBS_1.1"))
 		return RTLD_NEXT;
 	find_dlopen();
+	if (dl_iterate_phdr(note_verbs, name))
+		return shim_real_dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
 	return shim_real_dlopen("libibverbs.so.1", RTLD_LAZY);
 }
 
@@ -62,7 +79,7 @@ static void fill_real(void)
 	void *verbs = find_verbs();
 
 	if (!verbs) {
-		dprintf(STDERR_FILENO, "rdma_isolate: there is no libibverbs.so.1\n");
+		dprintf(STDERR_FILENO, "rdma_isolate: the program's libibverbs is not found\n");
 		abort();
 	}
 	REAL(open_device, "1.1");
@@ -187,19 +204,22 @@ static bool is_verbs(const char *name)
 	return !strncmp(base, verbs, len) && (!base[len] || base[len] == '.');
 }
 
-/* What to open in place of libibverbs; NULL if it is not there. */
-static const char *verbs_path(void)
+static char verbs_path[PATH_MAX];
+static pthread_once_t verbs_once = PTHREAD_ONCE_INIT;
+
+/* It may be missing, or the libibverbs that it leads to: then the program gets what it asks for. */
+static void find_verbs_path(void)
 {
-	static char path[PATH_MAX];
 	const char *slash;
 	Dl_info info;
 
 	if (!dladdr(&shim_real, &info))
-		return NULL;
+		return;
 	slash = strrchr(info.dli_fname, '/');
-	snprintf(path, sizeof(path), "%.*slibrdma_isolate_verbs.so",
+	snprintf(verbs_path, sizeof(verbs_path), "%.*slibrdma_isolate_verbs.so",
 		 slash ? (int)(slash + 1 - info.dli_fname) : 0, info.dli_fname);
-	return access(path, R_OK) ? NULL : path;
+	if (!shim_real_dlopen(verbs_path, RTLD_LAZY))
+		*verbs_path = 0;
 }
 
 /**
@@ -210,11 +230,11 @@ static const char *verbs_path(void)
  */
 __attribute__((used)) const char *shim_dlopen_name(const char *name)
 {
-	const char *own;
-
 	find_dlopen();
-	own = is_verbs(name) ? verbs_path() : NULL;
-	return own ? own : name;
+	if (!is_verbs(name))
+		return name;
+	pthread_once(&verbs_once, find_verbs_path);
+	return *verbs_path ? verbs_path : name;
 }
 
 /*
