@@ -93,6 +93,15 @@ static u64 sum_passed(const struct riso_upage *page, int dir)
 	return sum;
 }
 
+/* Threads that count in one place at a time may set it back: that is nobody's fault. */
+static u64 advance_passed(struct riso_process_dir *ud, u64 sum)
+{
+	u64 delta = sum - ud->passed;
+
+	ud->passed = sum;
+	return delta <= RISO_STEP_MAX ? delta : 0;
+}
+
 /**
  * riso_grant_forget - what a process has done until now does not count
  * @pr: the process
@@ -188,7 +197,7 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 	*posted = advance(pr, &ud->posted, READ_ONCE(page->posted));
 	*debt = min(*debt, *posted);
 	note_use(ud, *posted - *debt);
-	*posted += advance(pr, &ud->passed, sum_passed(pr->upage, dir));
+	*posted += advance_passed(ud, sum_passed(pr->upage, dir));
 	if ((s32)(ud->seq - taken) < 0)
 		blame(pr, RISO_FAULT_TAKEN);
 	out = ud->posted - ud->done;

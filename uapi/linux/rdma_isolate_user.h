@@ -20,7 +20,7 @@
 
 #define RISO_USER_FILE		"/dev/rdma_isolate"
 /* Of the pages and ioctls; another one is refused. */
-#define RISO_USER_VERSION	1
+#define RISO_USER_VERSION	2
 
 /* What goes straight is counted in as many places, so that threads need not share one. */
 #define RISO_USER_LANES		32
