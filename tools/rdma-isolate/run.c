@@ -120,7 +120,10 @@ bool run_is_secure(const char *name, uid_t uid, gid_t gid)
 	return uid && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-/* The path of the dynamic linker that a file asks for; empty if it asks for none. */
+/*
+ * The path of the dynamic linker that a program asks for; empty if it is static. A dynamic linker
+ * asks for none either, and is a library.
+ */
 static bool read_interpreter(FILE *file, char *path)
 {
 	Elf64_Ehdr head;
@@ -144,7 +147,7 @@ static bool read_interpreter(FILE *file, char *path)
 		path[part.p_filesz - 1] = 0;
 		return true;
 	}
-	return true;
+	return head.e_type == ET_EXEC;
 }
 
 enum run_libc run_find_libc(const char *name)
@@ -249,7 +252,8 @@ int run_program(int argc, char **argv)
 	}
 	snprintf(verbs, sizeof(verbs), "%.*s" VERBS, (int)(strrchr(shim, '/') + 1 - shim), shim);
 	setenv("LD_PRELOAD", list, 1);
-	setenv("NCCL_IBVERBS_LIB", verbs, 1);
+	if (!access(verbs, R_OK))
+		setenv("NCCL_IBVERBS_LIB", verbs, 0);
 	set_all(nccl, o.verbose);
 	if (o.ucx_verbs)
 		set_all(ucx, o.verbose);

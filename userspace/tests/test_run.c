@@ -148,6 +148,7 @@ static void write_elf(const char *interpreter)
 	} elf = {
 		.head = {
 			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 },
+			.e_type = ET_EXEC,
 			.e_phoff = sizeof(elf.head),
 			.e_phentsize = sizeof(elf.part),
 			.e_phnum = 1,
