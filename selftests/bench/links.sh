@@ -185,7 +185,8 @@ has_made_all()
 	grep -qs ready /dev/shm/riso/qps
 }
 
-# start_users COUNT: a program with as many queue pairs, each with two maps. rxe has room for 131,000.
+# start_users COUNT: a program with as many queue pairs, each with two maps. rxe has room for
+# 131,000.
 start_users()
 {
 	echo $((3 * $1 + 65530)) >/proc/sys/vm/max_map_count

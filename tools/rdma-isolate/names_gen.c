@@ -67,7 +67,7 @@ const struct name_enum name_reason = {
 static const struct name_value believed_from_values[] = {
 	{ "set", "max-rate, or a safe-util above what the port tells, was set" },
 	{ "port", "the port tells it" },
-	{ "delivered", "the device was seen to deliver more than max-rate, or more than the port tells" },
+	{ "delivered", "the device was seen to deliver more than max-rate or the port tells" },
 	{ "nothing", "the port has told no rate yet, so it is the largest there is" },
 };
 

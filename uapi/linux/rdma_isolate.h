@@ -125,7 +125,7 @@ enum riso_reason {
  *   was set
  * @RISO_BELIEVED_FROM_PORT: the port tells it
  * @RISO_BELIEVED_FROM_DELIVERED: the device was seen to deliver more than
- *   max-rate, or more than the port tells
+ *   max-rate or the port tells
  * @RISO_BELIEVED_FROM_NOTHING: the port has told no rate yet, so it is the
  *   largest there is
  */

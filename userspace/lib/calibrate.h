@@ -15,7 +15,7 @@ enum {
 	CALIBRATE_DEPTH = 1024,
 	/* What a chunk has to reach of MaxRate */
 	CALIBRATE_PERCENT = 95,
-	/* SafeUtil in percent of MaxRate: with it the figures of Documentation/results were taken */
+	/* SafeUtil in percent of MaxRate; the figures of Documentation/results are with it */
 	CALIBRATE_SAFE_PERCENT = 97,
 	/* How many times the median the 99th percentile is of a host that is not quiet */
 	CALIBRATE_NOISY = 10,
