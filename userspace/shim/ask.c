@@ -72,7 +72,7 @@ void shim_ask_to_close(struct shim_qp *f)
 	struct shim_member *m = f->ctx->m;
 
 	shim_lock(&shim_class_lock);
-	if (f->paced && shim_qp_is_direct(f) && !shim_member_is_open(m)) {
+	if (shim_qp_is_shut(f) && shim_qp_is_direct(f)) {
 		shim_comp_join(f);
 		shim_lock(&m->lock);
 		shim_qp_step(f, SHIM_ON_GOVERN);

@@ -46,9 +46,7 @@ static inline bool shim_qp_is_fresh(const struct shim_qp *f)
  */
 static inline bool shim_qp_is_shut(const struct shim_qp *f)
 {
-	return __atomic_load_n(&f->paced, __ATOMIC_RELAXED) &&
-	       __atomic_load_n(&shim_member_kpage(f->ctx->m)->mode, __ATOMIC_RELAXED) ==
-	       RISO_USER_PACED && !shim_member_is_open(f->ctx->m);
+	return __atomic_load_n(&f->paced, __ATOMIC_RELAXED) && !shim_member_is_open(f->ctx->m);
 }
 
 #endif /* SHIM_ASK_H */

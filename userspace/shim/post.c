@@ -275,7 +275,7 @@ void shim_count_posted(struct shim_qp *f, uint64_t pos)
  * @TURN_POSTED: something was posted, or nothing is held any more; there may be more
  * @TURN_BROKE: the grants do not suffice for the next piece
  * @TURN_NO_ROOM: the next piece waits for room
- * @TURN_STOPPED: nothing may be posted for now, or the provider does not want it
+ * @TURN_STOPPED: the queue pair is being reset or destroyed, or the provider refuses the piece
  */
 enum turn {
 	TURN_POSTED,

@@ -346,28 +346,10 @@ static void set_inline(struct shim_qp *f, size_t num,
 }
 
 /* It goes straight, and is counted though the provider may still refuse all of it. */
-static void count_sges(const struct shim_qp *f, size_t num, const struct ibv_sge *sge)
+static void count_direct(const struct shim_qp *f, uint64_t len)
 {
-	uint64_t len = 0;
-	size_t i;
-
-	if (!shim_qp_counts(f))
-		return;
-	for (i = 0; i < num; i++)
-		len += sge[i].length;
-	shim_qp_count(f, shim_wr_dir(f->build.opcode), shim_qp_price(f, len));
-}
-
-static void count_inline(const struct shim_qp *f, size_t num, const struct ibv_data_buf *buf)
-{
-	uint64_t len = 0;
-	size_t i;
-
-	if (!shim_qp_counts(f))
-		return;
-	for (i = 0; i < num; i++)
-		len += buf[i].length;
-	shim_qp_count(f, shim_wr_dir(f->build.opcode), shim_qp_price(f, len));
+	if (shim_qp_counts(f))
+		shim_qp_count(f, shim_wr_dir(f->build.opcode), shim_qp_price(f, len));
 }
 
 static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
@@ -378,7 +360,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
 
 	if (!f->build.direct)
 		return set_sges(f, 1, &sge);
-	count_sges(f, 1, &sge);
+	count_direct(f, length);
 	f->real.wr_set_sge(qp, lkey, addr, length);
 }
 
@@ -386,10 +368,14 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge,
 			    const struct ibv_sge *sg_list)
 {
 	struct shim_qp *f = find(qp);
+	uint64_t len = 0;
+	size_t i;
 
 	if (!f->build.direct)
 		return set_sges(f, num_sge, sg_list);
-	count_sges(f, num_sge, sg_list);
+	for (i = 0; i < num_sge; i++)
+		len += sg_list[i].length;
+	count_direct(f, len);
 	f->real.wr_set_sge_list(qp, num_sge, sg_list);
 }
 
@@ -400,7 +386,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 
 	if (!f->build.direct)
 		return set_inline(f, 1, &buf);
-	count_inline(f, 1, &buf);
+	count_direct(f, length);
 	f->real.wr_set_inline_data(qp, addr, length);
 }
 
@@ -408,10 +394,14 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 				    const struct ibv_data_buf *buf_list)
 {
 	struct shim_qp *f = find(qp);
+	uint64_t len = 0;
+	size_t i;
 
 	if (!f->build.direct)
 		return set_inline(f, num_buf, buf_list);
-	count_inline(f, num_buf, buf_list);
+	for (i = 0; i < num_buf; i++)
+		len += buf_list[i].length;
+	count_direct(f, len);
 	f->real.wr_set_inline_data_list(qp, num_buf, buf_list);
 }
 
