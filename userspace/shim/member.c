@@ -150,10 +150,32 @@ void shim_member_publish(struct shim_member *m)
 	}
 }
 
-/* The device is gone: nothing holds the program up. */
-static void set_gone(struct shim_member *m)
+/* The device is gone: nothing holds the program up. Returns whether it was before. */
+static bool set_gone(struct shim_member *m)
 {
-	__atomic_store_n(&m->gone, true, __ATOMIC_RELAXED);
+	return __atomic_exchange_n(&m->gone, true, __ATOMIC_RELAXED);
+}
+
+/* The program has closed the file, so the kernel has let the process go. */
+static void set_lost(struct shim_member *m)
+{
+	if (!set_gone(m))
+		shim_warn("%s: not held: the program has closed a file of the shim", m->name);
+}
+
+/* Ask the kernel by the file. */
+static int ask_by_file(struct shim_member *m, unsigned long request, const void *arg)
+{
+	int err;
+
+	if (!shim_sys.ioctl(m->fd, request, arg))
+		return 0;
+	err = errno;
+	if (err == ENODEV)
+		set_gone(m);
+	else if (err == EBADF || err == ENOTTY)
+		set_lost(m);
+	return err;
 }
 
 /**
@@ -168,13 +190,11 @@ int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id
 {
 	struct riso_ioc_register reg = { .qpn = qpn, .class = *class_id };
 
-	if (shim_sys.ioctl(m->fd, RISO_IOC_REGISTER, &reg)) {
-		if (errno == ENODEV)
-			set_gone(m);
-		return errno;
-	}
-	*class_id = reg.class;
-	return 0;
+	int err = ask_by_file(m, RISO_IOC_REGISTER, &reg);
+
+	if (!err)
+		*class_id = reg.class;
+	return err;
 }
 
 /**
@@ -184,8 +204,27 @@ int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id
  */
 void shim_wait_kernel(struct shim_member *m, const struct riso_ioc_wait *w)
 {
-	if (shim_sys.ioctl(m->fd, RISO_IOC_WAIT, w) && errno != EINTR)
+	int err = ask_by_file(m, RISO_IOC_WAIT, w);
+
+	if (err && err != EINTR)
 		set_gone(m);
+}
+
+/**
+ * shim_member_close_file - close the file of a member
+ * @m: the member
+ *
+ * Nothing happens if its number is that of a file of the program by now.
+ */
+void shim_member_close_file(struct shim_member *m)
+{
+	if (m->fd < 0)
+		return;
+	if (shim_sys.device_of(m->fd) == m->file_device)
+		shim_sys.close(m->fd);
+	else
+		set_lost(m);
+	m->fd = -1;
 }
 
 /**
@@ -201,8 +240,7 @@ void shim_free_member(struct shim_member *m)
 		shim_sys.munmap((void *)m->kpage, page);
 		shim_sys.munmap(m->upage, page);
 	}
-	if (m->fd >= 0)
-		shim_sys.close(m->fd);
+	shim_member_close_file(m);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
@@ -264,11 +302,30 @@ static void present_name(const struct shim_member *m, char *name, size_t size)
 	}
 }
 
+/* The program has closed the file of another member, if the new one got its number. */
+static void forget_number(const struct shim_member *m)
+{
+	struct shim_member *other;
+
+	shim_lock(&shim_members.lock);
+	TAILQ_FOREACH(other, &shim_members.list, list)
+		if (other != m && other->fd == m->fd) {
+			set_lost(other);
+			other->fd = -1;
+		}
+	shim_unlock(&shim_members.lock);
+}
+
 static int open_file(struct shim_member *m)
 {
+	if (m->fd >= 0)
+		return 0;
+	m->fd = shim_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
 	if (m->fd < 0)
-		m->fd = shim_sys.open(RISO_USER_FILE, O_RDWR | O_CLOEXEC);
-	return m->fd < 0 ? errno : 0;
+		return errno;
+	m->file_device = shim_sys.device_of(m->fd);
+	forget_number(m);
+	return 0;
 }
 
 /**
@@ -294,11 +351,9 @@ int shim_member_attach(struct shim_member *m, uint32_t qpn)
 	if (shim_sys.ioctl(m->fd, RISO_IOC_ATTACH, &a))
 		return errno;
 	err = map_pages(m);
-	if (err) {
-		/* It cannot be attached for a second time. */
-		shim_sys.close(m->fd);
-		m->fd = -1;
-	}
+	/* It cannot be attached for a second time. */
+	if (err)
+		shim_member_close_file(m);
 	return err;
 }
 

@@ -47,7 +47,9 @@ struct shim_book {
  * @dev: name of the device's file, such as uverbs0, which stays when the device is renamed;
  *	empty in a child
  * @name: name that the device had when the program opened it first
- * @fd: the open file, -1 if there is none; under shim_class_lock
+ * @fd: the open file, -1 if there is none; under shim_class_lock. The program may have closed it,
+ *	and may have another file of that number.
+ * @file_device: which device the file is, for shim_member_close_file()
  * @attached: the process takes part in the device; changes under shim_class_lock and @lock
  * @refused: a flow is not governed, and may be later; read and written without a lock
  * @gone: the device is gone, so nothing has to wait any more; read and written without a lock
@@ -85,6 +87,7 @@ struct shim_member {
 	char dev[IBV_SYSFS_NAME_MAX];
 	char name[IBV_SYSFS_NAME_MAX];
 	int fd;
+	uint64_t file_device;
 	bool attached;
 	bool refused;
 	bool gone;
@@ -131,6 +134,7 @@ void shim_member_take(struct shim_member *m, uint64_t now);
 void shim_member_publish(struct shim_member *m);
 int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id);
 void shim_wait_kernel(struct shim_member *m, const struct riso_ioc_wait *w);
+void shim_member_close_file(struct shim_member *m);
 void shim_free_member(struct shim_member *m);
 int shim_member_attach(struct shim_member *m, uint32_t qpn);
 void shim_member_report(struct shim_member *m, uint32_t qpn, uint32_t reason);

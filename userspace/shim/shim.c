@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +42,17 @@ int shim_membarrier(int cmd)
 	return syscall(__NR_membarrier, cmd, 0, 0);
 }
 
+/*
+ * Which device is an open file? 0 if there is no such file. Not by fstat(), which glibc 2.17 does
+ * not export.
+ */
+static uint64_t device_of(int fd)
+{
+	struct stat st;
+
+	return syscall(__NR_fstat, fd, &st) ? 0 : st.st_rdev;
+}
+
 struct shim_sys shim_sys = {
 	.open = open,
 	.read = read,
@@ -48,10 +60,20 @@ struct shim_sys shim_sys = {
 	.mmap = mmap,
 	.munmap = munmap,
 	.close = close,
+	.device_of = device_of,
 	.now = clock_now,
 	.create_thread = pthread_create,
 	.membarrier = shim_membarrier,
 };
+
+/* A signal handler may call this. */
+static void write_line(const char *fmt, va_list ap)
+{
+	char line[256];
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	dprintf(STDERR_FILENO, "rdma_isolate: %s\n", line);
+}
 
 /**
  * shim_debug - a line on stderr, if that is wanted
@@ -60,13 +82,24 @@ struct shim_sys shim_sys = {
 void shim_debug(const char *fmt, ...)
 {
 	const char *env = getenv("RDMA_ISOLATE_DEBUG");
-	char line[256];
 	va_list ap;
 
 	if (!env || strcmp(env, "1"))
 		return;
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
+	write_line(fmt, ap);
 	va_end(ap);
-	dprintf(STDERR_FILENO, "rdma_isolate: %s\n", line);
+}
+
+/**
+ * shim_warn - a line on stderr, for what the program has done
+ * @fmt: as printf()
+ */
+void shim_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(fmt, ap);
+	va_end(ap);
 }

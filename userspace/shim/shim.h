@@ -86,6 +86,7 @@ extern struct shim_real shim_real;
  * @mmap: mmap()
  * @munmap: munmap()
  * @close: close()
+ * @device_of: st_rdev of an open file, 0 if it is none
  * @now: CLOCK_MONOTONIC in nanoseconds
  * @create_thread: pthread_create()
  * @membarrier: membarrier() without flags
@@ -98,6 +99,7 @@ struct shim_sys {
 		      off_t off);
 	int (*munmap)(void *addr, size_t len);
 	int (*close)(int fd);
+	uint64_t (*device_of)(int fd);
 	uint64_t (*now)(void);
 	int (*create_thread)(pthread_t *thread, const pthread_attr_t *attr,
 			     void *(*fn)(void *arg), void *arg);
@@ -108,5 +110,6 @@ extern struct shim_sys shim_sys;
 
 int shim_membarrier(int cmd);
 void shim_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void shim_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif /* SHIM_SHIM_H */

@@ -22,7 +22,7 @@
 
 struct fake_kernel fake_kernel;
 
-enum { FAKE_FILE = 1000, FAKE_NAME, FAKE_OTHER_NAME };
+enum { FAKE_NAME = 1000, FAKE_OTHER_NAME, FAKE_FILE };
 
 static const char *fake_name(void)
 {
@@ -44,7 +44,7 @@ static int fake_open(const char *path, int flags, ...)
 		return -1;
 	}
 	fake_kernel.opened++;
-	return FAKE_FILE;
+	return fake_kernel.next_file ? fake_kernel.next_file : FAKE_FILE + fake_kernel.opened;
 }
 
 static bool fake_is_device(const char *name)
@@ -69,7 +69,7 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 	va_list ap;
 	void *arg;
 
-	assert_int_equal(fd, FAKE_FILE);
+	assert_true(fd > FAKE_FILE);
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
@@ -127,7 +127,7 @@ static void *fake_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	(void)addr;
 	assert_int_equal(len, 4096);
 	assert_int_equal(flags, MAP_SHARED);
-	assert_int_equal(fd, FAKE_FILE);
+	assert_true(fd > FAKE_FILE);
 	if (off)
 		assert_int_equal(prot, PROT_READ | PROT_WRITE);
 	else
@@ -148,9 +148,16 @@ static int fake_munmap(void *addr, size_t len)
 
 static int fake_close(int fd)
 {
-	if (fd == FAKE_FILE)
+	if (fd > FAKE_FILE)
 		__atomic_add_fetch(&fake_kernel.closed, 1, __ATOMIC_RELEASE);
 	return 0;
+}
+
+/* The program may have closed a file, and have another one of that number. */
+static uint64_t fake_device_of(int fd)
+{
+	(void)fd;
+	return fake_kernel.file_device;
 }
 
 static uint64_t fake_clock(void)
@@ -245,6 +252,7 @@ void fake_kernel_install(void)
 		.mmap = fake_mmap,
 		.munmap = fake_munmap,
 		.close = fake_close,
+		.device_of = fake_device_of,
 		.now = fake_clock,
 		.create_thread = fake_create_thread,
 		.membarrier = fake_membarrier,
@@ -271,6 +279,8 @@ void fake_kernel_reset(void)
 	fake_kernel.map_err = 0;
 	fake_kernel.register_err = 0;
 	fake_kernel.wait_err = 0;
+	fake_kernel.next_file = 0;
+	fake_kernel.file_device = 7;
 	fake_kernel.attached = 0;
 	fake_kernel.now_called = NULL;
 	fake_kernel.other_called = NULL;

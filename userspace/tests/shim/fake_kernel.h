@@ -39,6 +39,8 @@ struct fake_kernel {
 	int register_err;		/* error of REGISTER */
 	int wait_err;			/* error of WAIT */
 	int opened;			/* times that the file was opened */
+	int next_file;			/* number that open() returns, 0 for a new one */
+	uint64_t file_device;		/* which device all open files are */
 	int closed;			/* times that the file was closed */
 	int waits;			/* number of WAITs */
 	int attached;			/* number of ATTACHes that succeeded */
