@@ -23,6 +23,7 @@
 #include "ctx.h"
 #include "guard.h"
 #include "member.h"
+#include "poller.h"
 #include "reap.h"
 #include "slot.h"
 #include "soft.h"
@@ -78,6 +79,8 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 
 	if (attr->comp_mask)
 		return EINVAL;
+	if (shim_cq_is_active(c) && shim_is_nested())
+		return EDEADLK;
 	pthread_mutex_lock(&c->session);
 	c->snap = shim_cq_is_active(c);
 	err = c->snap ? show_next(c) : c->real.start_poll(cq, attr);

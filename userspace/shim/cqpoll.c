@@ -11,6 +11,8 @@
  *
  * Everything here runs in threads of the program.
  */
+#include <errno.h>
+
 #include "comp.h"
 #include "cq.h"
 #include "cqpoll.h"
@@ -86,11 +88,21 @@ void shim_end_poll(struct shim_cq *c, bool shown)
 	shim_unlock_and_drive(m);
 }
 
+/* A signal handler polls in the middle of another call, which is announced already if it polls. */
+static int poll_nested(struct shim_cq *c, int num, struct ibv_wc *wc)
+{
+	if (shim_cq_is_active(c) && shim_is_nested())
+		return -EDEADLK;
+	return c->ctx->ops.poll_cq(c->cq, num, wc);
+}
+
 /* All but the short way of shim_poll_cq(). Fewer than @num means that the CQ is empty. */
 static int poll_locked(struct shim_cq *c, int num, struct ibv_wc *wc)
 {
 	int n;
 
+	if (shim_is_in_call())
+		return poll_nested(c, num, wc);
 	/* A session that began without a flow has the provider's lock. */
 	if (c->ex)
 		shim_lock(&c->session);

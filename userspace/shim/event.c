@@ -11,6 +11,7 @@
  *
  * Everything here runs in threads of the program.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 
@@ -20,6 +21,7 @@
 #include "guard.h"
 #include "helper.h"
 #include "member.h"
+#include "poller.h"
 #include "post.h"
 #include "reap.h"
 #include "shim.h"
@@ -70,6 +72,8 @@ static int shim_comp_arm(struct shim_cq *c, int solicited_only)
 	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
 	if (!shim_cq_is_active(c))
 		return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
+	if (shim_is_nested())
+		return EDEADLK;
 	if (!shim_cqex_try(c))
 		return arm_in_session(c, solicited_only);
 	shim_lock(&m->lock);

@@ -17,7 +17,6 @@
 #include "ask.h"
 #include "cq.h"
 #include "ctx.h"
-#include "guard.h"
 #include "member.h"
 #include "poller.h"
 #include "qp.h"
@@ -51,12 +50,6 @@ static void shim_qps_forked(void)
 	}
 }
 
-/* Does this thread hold a lock of ours, or does one that does wait for its poll? */
-static bool is_inside(void)
-{
-	return shim_is_inside() || shim_poller.turn % 2;
-}
-
 /*
  * Take all locks before fork().
  *
@@ -68,7 +61,7 @@ static void shim_prepare_fork(void)
 {
 	struct shim_member *m;
 
-	if (is_inside())
+	if (shim_is_in_call())
 		return;
 	pthread_mutex_lock(&shim_class_lock);
 	pthread_mutex_lock(&shim_size_lock);
@@ -84,7 +77,7 @@ static void shim_unlock_all(void)
 {
 	struct shim_member *m;
 
-	if (is_inside())
+	if (shim_is_in_call())
 		return;
 	shim_maps_unlock();
 	TAILQ_FOREACH(m, &shim_members.list, list)
@@ -100,13 +93,11 @@ static void shim_enter_child(void)
 {
 	struct shim_member *m;
 
-	if (is_inside())
+	if (shim_is_in_call())
 		return;
 	TAILQ_FOREACH(m, &shim_members.list, list) {
-		if (m->fd >= 0)
-			shim_sys.close(m->fd);
-		m->fd = -1;
 		m->gone = true;
+		shim_member_close_file(m);
 		m->attached = false;
 		m->kpage = &shim_no_kpage;
 		m->upage = &shim_no_upage;

@@ -73,6 +73,37 @@ static void forget_poller(void *arg)
 	shim_unlock(&pollers.lock);
 }
 
+/**
+ * shim_is_in_call - tell whether the present thread is in the middle of a call of the shim
+ *
+ * A signal handler may ask.
+ *
+ * Return: true if it holds a lock of ours, or if who holds one waits for its poll.
+ */
+bool shim_is_in_call(void)
+{
+	return shim_is_inside() || shim_poller.turn % 2;
+}
+
+/**
+ * shim_is_nested - tell whether a signal handler calls in the middle of another call
+ *
+ * It cannot wait for locks that its own thread holds, so it has to be refused. The first one is
+ * told of on stderr.
+ *
+ * Return: true if so.
+ */
+bool shim_is_nested(void)
+{
+	static bool told;
+
+	if (!shim_is_in_call())
+		return false;
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		shim_warn("a signal handler uses verbs in the middle of a verbs call: refused");
+	return true;
+}
+
 static void create_key(void)
 {
 	pollers.ready = !pthread_key_create(&pollers.key, forget_poller);

@@ -38,6 +38,8 @@ enum shim_polls {
 
 extern enum shim_polls shim_polls;
 
+bool shim_is_in_call(void);
+bool shim_is_nested(void);
 bool shim_poller_add(void);
 void shim_pollers_wait(void);
 void shim_pollers_lock(void);
@@ -49,14 +51,14 @@ void shim_pollers_forked(void);
  *
  * The thread may do so if it finds the CQ not active after this call.
  *
- * Return: false if the thread has to take the lock.
+ * Return: false if the thread has to take the lock, or is in such a poll already.
  */
 static inline bool shim_poll_begin(void)
 {
 	struct shim_poller *p = &shim_poller;
 
 	if (__atomic_load_n(&shim_polls, __ATOMIC_RELAXED) != SHIM_POLLS_FREE ||
-	    (!p->known && !shim_poller_add()))
+	    p->turn % 2 || (!p->known && !shim_poller_add()))
 		return false;
 	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELAXED);
 	/* Pairs with the membarrier() of shim_pollers_wait(). */

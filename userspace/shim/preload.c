@@ -14,6 +14,7 @@
  * Everything here runs in threads of the program.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@
 #include "cq.h"
 #include "ctx.h"
 #include "event.h"
+#include "poller.h"
 #include "qp.h"
 #include "rdma_isolate.h"
 #include "shim.h"
@@ -108,21 +110,36 @@ static void init(void)
 		pthread_once(&once, fill_real);
 }
 
+/* What a signal handler calls in the middle of another call */
+static bool is_refused(void)
+{
+	if (!shim_is_nested())
+		return false;
+	errno = EDEADLK;
+	return true;
+}
+
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	init();
+	if (is_refused())
+		return NULL;
 	return shim_open_device(device);
 }
 
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	init();
+	if (is_refused())
+		return NULL;
 	return shim_import_device(cmd_fd);
 }
 
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	init();
+	if (is_refused())
+		return -1;
 	return shim_close_device(context);
 }
 
@@ -130,18 +147,24 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 				    struct ibv_qp_init_attr *attr)
 {
 	init();
+	if (is_refused())
+		return NULL;
 	return shim_create_qp(pd, attr);
 }
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	init();
+	if (is_refused())
+		return EDEADLK;
 	return shim_destroy_qp(qp);
 }
 
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	init();
+	if (is_refused())
+		return EDEADLK;
 	return shim_modify_qp(qp, attr, mask);
 }
 
@@ -158,18 +181,24 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 				    int comp_vector)
 {
 	init();
+	if (is_refused())
+		return NULL;
 	return shim_create_cq(context, cqe, cq_context, channel, comp_vector);
 }
 
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	init();
+	if (is_refused())
+		return EDEADLK;
 	return shim_resize_cq(cq, cqe);
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
 	init();
+	if (is_refused())
+		return EDEADLK;
 	return shim_destroy_cq(cq);
 }
 
@@ -177,6 +206,8 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq
 			    void **cq_context)
 {
 	init();
+	if (is_refused())
+		return -1;
 	return shim_get_cq_event(channel, cq, cq_context);
 }
 

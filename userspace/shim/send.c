@@ -20,6 +20,7 @@
 #include "helper.h"
 #include "passed.h"
 #include "pay.h"
+#include "poller.h"
 #include "post.h"
 #include "qp.h"
 #include "record.h"
@@ -241,9 +242,14 @@ static __attribute__((noinline)) int post_governed(struct shim_qp *f,
 {
 	int err;
 
-	shim_qp_refresh(f);
+	if (!shim_is_in_call())
+		shim_qp_refresh(f);
 	if (shim_qp_is_direct(f))
 		return post_direct(f, wr, bad_wr);
+	if (shim_is_nested()) {
+		*bad_wr = wr;
+		return EDEADLK;
+	}
 	lock_to_post(f);
 	/* Its CQ may not be active any more. */
 	if (shim_qp_is_direct(f))
@@ -308,6 +314,8 @@ int shim_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 		return shim_find_ctx(qp->context)->ops.bind_mw(qp, mw, bind);
 	if (shim_qp_is_direct(f))
 		return bind_direct(f, mw, bind);
+	if (shim_is_nested())
+		return EDEADLK;
 	lock_to_post(f);
 	if (shim_qp_is_direct(f))
 		err = bind_direct(f, mw, bind);

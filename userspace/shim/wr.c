@@ -19,6 +19,7 @@
 #include "guard.h"
 #include "helper.h"
 #include "passed.h"
+#include "poller.h"
 #include "post.h"
 #include "qp.h"
 #include "record.h"
@@ -49,8 +50,14 @@ static void wr_start(struct ibv_qp_ex *qp)
 {
 	struct shim_qp *f = find(qp);
 
-	shim_qp_refresh(f);
+	if (!shim_is_in_call())
+		shim_qp_refresh(f);
 	pthread_mutex_lock(&f->build.lock);
+	if (!shim_qp_is_direct(f) && shim_is_nested()) {
+		f->build.direct = false;
+		f->build.err = EDEADLK;
+		return;
+	}
 	f->build.direct = shim_qp_is_direct(f) || !open_build(f);
 	if (f->build.direct)
 		f->real.wr_start(qp);
@@ -82,7 +89,8 @@ static int wr_complete(struct ibv_qp_ex *qp)
 		err = f->real.wr_complete(qp);
 	} else if (f->build.err) {
 		err = f->build.err;
-		close_build(f, 0);
+		if (f->build.open)
+			close_build(f, 0);
 	} else {
 		err = close_build(f, f->build.num);
 	}
@@ -97,7 +105,7 @@ static void wr_abort(struct ibv_qp_ex *qp)
 
 	if (f->build.direct)
 		f->real.wr_abort(qp);
-	else
+	else if (f->build.open)
 		close_build(f, 0);
 	pthread_mutex_unlock(&f->build.lock);
 }

@@ -2,9 +2,11 @@
 /*
  * Processes that fork, also in the middle of a call, and threads that are cancelled.
  */
+#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "poller.h"
 #include "prog.h"
 #include "tests.h"
 
@@ -129,6 +131,36 @@ static void forked_inside(void **state)
 	prog_expect(p, 1, IBV_WC_SUCCESS);
 }
 
+/* A signal handler that calls in the middle of a call is refused, and does not wait for ever. */
+static struct prog *handled;
+
+static void call_inside(void)
+{
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(&handled->cq->cq);
+	struct ibv_wc wc;
+
+	assert_int_equal(prog_post(handled->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), EDEADLK);
+	assert_int_equal(prog_poll_one(handled, &wc), -EDEADLK);
+	assert_int_equal(ibv_req_notify_cq(cq, 0), EDEADLK);
+	assert_true(shim_is_nested());
+	fake_verbs.calls++;
+}
+
+static void called_inside(void **state)
+{
+	struct prog *p = *state;
+
+	fake_verbs.calls = 0;
+	fake_verbs.at_call = call_inside;
+	handled = p;
+	fake_grant(RISO_USER_TX, MB);
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	fake_verbs.at_call = NULL;
+	assert_true(fake_verbs.calls > 0);
+	assert_false(shim_is_nested());
+	prog_pump(p, 1, 1);
+}
+
 /* A child may complete what its parent began, and finds its own wr_id in the completion. */
 static void finished_by_child(void **state)
 {
@@ -202,6 +234,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(forked),
 	PROG_TEST(forked_after_the_program),
 	PROG_TEST(forked_inside),
+	PROG_TEST(called_inside),
 	PROG_TEST(finished_by_child),
 	PROG_TEST(kept_from_cancel),
 };
