@@ -84,6 +84,16 @@ static bool single_threaded(void)
 	return true;
 }
 
+/* There is nothing to post or to poll with, so it is not for the shim. */
+static bool lacks_functions(const struct ibv_context *context)
+{
+	if (context->ops.post_send && context->ops.poll_cq && context->ops.req_notify_cq)
+		return false;
+	shim_warn("%s: not shared: its provider lacks a function",
+		  shim_real.get_device_name(context->device));
+	return true;
+}
+
 /* Take part with a context; if that fails the program has it as it is. */
 static struct ibv_context *govern(struct ibv_context *context)
 {
@@ -97,7 +107,7 @@ static struct ibv_context *govern(struct ibv_context *context)
 	if (!ctx)
 		goto restore_errno;
 	ctx->context = context;
-	ctx->plain = single_threaded();
+	ctx->plain = single_threaded() || lacks_functions(context);
 	if (shim_real.query_device(context, &attr))
 		goto free_ctx;
 	ctx->max_qp_wr = attr.max_qp_wr;

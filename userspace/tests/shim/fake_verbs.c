@@ -47,7 +47,7 @@ static struct ibv_context *fake_open_device(struct ibv_device *device)
 	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	v->context.ops.post_send = fake_post_send;
 	v->context.ops.bind_mw = fake_bind_mw;
-	v->context.ops.poll_cq = fake_poll_cq;
+	v->context.ops.poll_cq = fake_verbs.lacks_poll ? NULL : fake_poll_cq;
 	v->context.ops.req_notify_cq = fake_req_notify_cq;
 	return &v->context;
 }

@@ -23,6 +23,7 @@ struct fake_verbs {
 	pthread_mutex_t lock;		/* protects queue pairs and CQs */
 	int max_qp_wr;			/* largest send queue */
 	int max_cqe;			/* largest CQ */
+	bool lacks_poll;		/* a new context has no poll_cq */
 	int no_resize;			/* no CQ can be resized */
 	uint32_t next_qpn;		/* number of the next queue pair */
 	uint32_t inline_given;		/* inline data of new queue pairs, 0: as asked */

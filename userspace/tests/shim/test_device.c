@@ -134,6 +134,69 @@ static void came_back(void **state)
 	assert_int_equal(fake_kernel.attached, 2);
 }
 
+/* A program closes all files, and opens another one, which gets the number of ours. */
+static void file_taken(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	int closed = fake_kernel.closed;
+
+	fake_kernel.file_device = 0;
+	shim_member_close_file(f->ctx->m);
+	assert_int_equal(fake_kernel.closed, closed);
+	assert_int_equal(f->ctx->m->fd, -1);
+	/* By the program */
+	fake_kernel.closed++;
+}
+
+/* What it posts goes straight from when the kernel cannot be asked any more. */
+static void file_closed(void **state)
+{
+	struct prog *p = *state;
+
+	fake_kernel.wait_err = EBADF;
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 1);
+	fake_run(p->qp, 1);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+}
+
+/* Nobody asks for one device by the file of another. */
+static void number_passed_on(void **state)
+{
+	struct ibv_device other = { .name = "fake1", .dev_name = "uverbs1" };
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	struct shim_member *m;
+	struct prog q = {};
+
+	fake_kernel.other_called = "fake1";
+	fake_kernel.next_file = f->ctx->m->fd;
+	/* By the program */
+	fake_kernel.closed++;
+	m = open_second(&q, &other);
+	assert_int_equal(f->ctx->m->fd, -1);
+	assert_int_equal(m->fd, fake_kernel.next_file);
+	close_second(&q);
+}
+
+/* One whose provider cannot post, or cannot poll, is left alone. */
+static void mangled(void **state)
+{
+	struct prog *p = *state;
+
+	fake_verbs.lacks_poll = true;
+	fake_ctx = shim_open_device(&fake_verbs.device);
+	fake_verbs.lacks_poll = false;
+	assert_null(fake_ctx->ops.poll_cq);
+	p->cq = prog_make_cq(2 * PROG_DEPTH);
+	p->qp = prog_make_qp(p, p->cq, 0);
+	assert_null(shim_map_find(&shim_qps, p->qp));
+	assert_int_equal(fake_kernel.reason, RISO_REASON_SHIM_LIMIT);
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 1);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST_EMPTY(imported),
 	PROG_TEST_EMPTY(renamed),
@@ -142,6 +205,10 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(name_passed_on),
 	PROG_TEST(parent_domain),
 	PROG_TEST(came_back),
+	PROG_TEST(file_taken),
+	PROG_TEST(file_closed),
+	PROG_TEST(number_passed_on),
+	PROG_TEST_EMPTY(mangled),
 };
 
 const struct prog_tests prog_device_tests = { tests, ARRAY_SIZE(tests) };
