@@ -29,7 +29,7 @@ style_packages="linux-source-6.12 xz-utils sparse perl shellcheck"
 vm_packages="qemu-system-x86 busybox-static file zstd python3-venv rdma-core
 	ibverbs-utils ibverbs-providers rdmacm-utils perftest qperf ucx-utils
 	bpftrace nvme-cli fio iproute2 jq procps util-linux systemd udev rpcbind
-	libjemalloc2"
+	openmpi-bin libopenmpi-dev libfabric-bin libjemalloc2 python3-pyverbs"
 debug_packages="flex bison bc libelf-dev libssl-dev dwarves cpio"
 
 say()

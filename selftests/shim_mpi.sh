@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Open MPI with the verbs shim: two ranks, one on each device, exchange 8 MB and compare every
+# byte. They use libfabric's verbs provider: the other ways of Debian's Open MPI to verbs do
+# not work on rxe, with the shim or without (the openib component knows no RoCE, and UCX
+# begins with UD, whose messages do not arrive).
+#
+#	RISO_CASES	"all" for more rounds
+#
+# One kernel is enough: what is below the verbs shim is tested by shim_stress.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
+. "$(dirname "$0")/shim.inc"
+
+own=$(cd "$(dirname "$0")" && pwd)
+ROUNDS=1
+[ "${RISO_CASES:-}" != all ] || ROUNDS=4
+
+# exchange JQ BEFORE BEHIND: BEFORE mpirun and BEHIND it are words; meanwhile this holds for
+# the flows of the two ranks, unless it is empty: without the shim they may be gone too soon
+exchange()
+{
+	local pid status holds=0
+	# shellcheck disable=SC2206 # words
+	local before=($2) behind=($3)
+
+	timeout -k 5 "$SHIM_SECONDS" "${before[@]}" mpirun --oversubscribe --mca mpi_yield_when_idle 1 \
+		--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' \
+		-np 1 -x FI_VERBS_IFACE=veth0 "${behind[@]}" "$own/mpi_exchange" "$ROUNDS" : \
+		-np 1 -x FI_VERBS_IFACE=veth1 "${behind[@]}" "$own/mpi_exchange" "$ROUNDS" \
+		>"$dir/out" 2>&1 &
+	pid=$!
+	[ -z "$1" ] || busywait 60 flows_are "$1" >/dev/null || holds=1
+	wait "$pid"
+	status=$?
+	[ "$holds $status" = "0 0" ] && grep -qx "$ROUNDS rounds" "$dir/out" && return
+	ktap_print_msg "seen: $holds, status $status: $(tail -n 3 "$dir/out")"
+	return 1
+}
+
+# Both ranks are connected over verbs, and all flows of theirs are so.
+flows_are()
+{
+	shows "map(select(.comm == \"mpi_exchange\" and .qp_type == \"RC\")) |
+		(map(.dev) | unique | length) == 2 and
+		all(.qp_state == \"RTS\" and $1)" flow show
+}
+
+dir=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -rf "$dir"' EXIT
+shim_setup mpirun
+# The ranks poll, and take the time of the processor from each other and from rxe.
+SHIM_SECONDS=$((2 * SHIM_SECONDS))
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_plm_rsh_agent=false
+# A completion queue for 256 peers is larger than rxe has any.
+export FI_UNIVERSE_SIZE=2
+ktap_print_header
+ktap_set_plan 3
+check "without the shim" exchange "" "" ""
+check "mpirun with the shim" waited exchange .managed "rdma-isolate run --" ""
+check "each rank with the shim" waited exchange .managed "" "rdma-isolate run --"
+ktap_finished
