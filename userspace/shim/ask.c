@@ -88,7 +88,7 @@ static int shim_join_device(struct shim_qp *f, bool may_wait)
 	uint32_t classes;
 	int err;
 
-	err = may_wait ? shim_member_attach(m, f->qp->qp_num) : EAGAIN;
+	err = f->raw ? EOPNOTSUPP : may_wait ? shim_member_attach(m, f->qp->qp_num) : EAGAIN;
 	/* Before the kernel is asked, so that a change after its answer is noticed. */
 	classes = __atomic_load_n(&m->kpage->classes, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&f->classes, classes, __ATOMIC_RELAXED);
@@ -108,7 +108,8 @@ static void report_refused(struct shim_qp *f, int err)
 
 	shim_debug("%s: QP %u takes no part: %s", m->name, f->qp->qp_num,
 		   strerror(err));
-	__atomic_store_n(&m->refused, true, __ATOMIC_RELAXED);
+	if (!f->raw)
+		__atomic_store_n(&m->refused, true, __ATOMIC_RELAXED);
 	switch (err) {
 	case EUSERS:
 	case EDQUOT:

@@ -145,8 +145,10 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 }
 
 /**
- * shim_create_cq_ex - the program's create_cq_ex
- * @context: an open device
+ * shim_create_cq_with - create an extended CQ
+ * @ctx: what is known of the device, or NULL
+ * @fn: how the provider creates it
+ * @arg: for @fn
  * @attr: what the program asks for
  *
  * The helper polls a CQ besides the program, so it cannot be one of a single thread. The
@@ -155,28 +157,29 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
  *
  * Return: the CQ, or NULL.
  */
-struct ibv_cq_ex *shim_create_cq_ex(struct ibv_context *context,
-				    struct ibv_cq_init_attr_ex *attr)
+struct ibv_cq_ex *shim_create_cq_with(struct shim_ctx *ctx, shim_create_cq_fn fn, void *arg,
+				      struct ibv_cq_init_attr_ex *attr)
 {
-	struct shim_ctx *ctx = shim_find_ctx(context);
 	uint64_t wc_flags = attr->wc_flags;
 	uint32_t flags = attr->flags;
 	uint32_t cqe = attr->cqe;
 	struct ibv_cq_ex *cq;
 
+	if (!ctx || ctx->plain)
+		return fn(arg, attr);
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
 		attr->flags &= ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	if (cqe <= INT32_MAX)
 		attr->cqe = shim_add_capped(cqe, extra_entries(cqe), ctx->max_cqe);
 	attr->wc_flags |= IBV_WC_STANDARD_FLAGS;
-	cq = ctx->create_cq_ex(context, attr);
+	cq = fn(arg, attr);
 	if (!cq && attr->cqe != cqe) {
 		attr->cqe = cqe;
-		cq = ctx->create_cq_ex(context, attr);
+		cq = fn(arg, attr);
 	}
 	if (!cq && attr->wc_flags != wc_flags) {
 		attr->wc_flags = wc_flags;
-		cq = ctx->create_cq_ex(context, attr);
+		cq = fn(arg, attr);
 	}
 	attr->wc_flags = wc_flags;
 	attr->cqe = cqe;
@@ -184,6 +187,28 @@ struct ibv_cq_ex *shim_create_cq_ex(struct ibv_context *context,
 	if (cq)
 		shim_add_cq(ctx, ibv_cq_ex_to_cq(cq), cqe, true);
 	return cq;
+}
+
+static struct ibv_cq_ex *create_extended(void *arg, struct ibv_cq_init_attr_ex *attr)
+{
+	struct shim_ctx *ctx = arg;
+
+	return ctx->create_cq_ex(ctx->context, attr);
+}
+
+/**
+ * shim_create_cq_ex - the program's create_cq_ex
+ * @context: an open device
+ * @attr: what the program asks for
+ *
+ * Return: the CQ, or NULL.
+ */
+struct ibv_cq_ex *shim_create_cq_ex(struct ibv_context *context,
+				    struct ibv_cq_init_attr_ex *attr)
+{
+	struct shim_ctx *ctx = shim_find_ctx(context);
+
+	return shim_create_cq_with(ctx, create_extended, ctx, attr);
 }
 
 /* What its flows would like, with the size locked */

@@ -57,6 +57,7 @@ struct shim_soft {
  * @cq: the CQ
  * @real: functions of the provider, if the CQ is an extended one
  * @ex: the CQ is an extended one
+ * @raw: the program may poll the CQ without libibverbs; read without a lock
  * @asked: entries that the program asked for; under shim_size_lock
  * @reserved: entries that the flows would like for the pieces of messages; under
  *	shim_size_lock
@@ -96,6 +97,7 @@ struct shim_cq {
 	struct ibv_cq *cq;
 	struct ibv_cq_ex real;
 	bool ex;
+	bool raw;
 	int asked;
 	int reserved;
 	uint32_t spare;
@@ -123,6 +125,8 @@ struct shim_cq {
 
 extern pthread_mutex_t shim_size_lock;
 
+typedef struct ibv_cq_ex *(*shim_create_cq_fn)(void *arg, struct ibv_cq_init_attr_ex *attr);
+
 void shim_free_cq(struct shim_cq *c);
 int shim_add_capped(int asked, int more, int max);
 struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
@@ -131,6 +135,8 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 			      int comp_vector);
 struct ibv_cq_ex *shim_create_cq_ex(struct ibv_context *context,
 				    struct ibv_cq_init_attr_ex *attr);
+struct ibv_cq_ex *shim_create_cq_with(struct shim_ctx *ctx, shim_create_cq_fn fn, void *arg,
+				      struct ibv_cq_init_attr_ex *attr);
 int shim_resize_cq(struct ibv_cq *cq, int cqe);
 int shim_destroy_cq(struct ibv_cq *cq);
 bool shim_reserve_entries(struct shim_cq *c);
@@ -147,6 +153,20 @@ void shim_unreserve_entries(struct shim_cq *c);
 static inline bool shim_cq_is_active(const struct shim_cq *c)
 {
 	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
+}
+
+/**
+ * shim_cq_is_raw - tell whether the program may poll a CQ without libibverbs
+ * @c: the CQ
+ *
+ * Without a lock: a program asks for the memory of a CQ before it creates the queue pairs that
+ * complete there.
+ *
+ * Return: true if so.
+ */
+static inline bool shim_cq_is_raw(const struct shim_cq *c)
+{
+	return __atomic_load_n(&c->raw, __ATOMIC_RELAXED);
 }
 
 #endif /* SHIM_CQ_H */

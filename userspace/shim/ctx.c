@@ -94,8 +94,15 @@ static bool lacks_functions(const struct ibv_context *context)
 	return true;
 }
 
-/* Take part with a context; if that fails the program has it as it is. */
-static struct ibv_context *govern(struct ibv_context *context)
+/**
+ * shim_govern_ctx - take part with a context that was opened
+ * @context: the context, which the program does not know yet, or NULL
+ *
+ * If that fails the program has the context as it is. errno stays as it is.
+ *
+ * Return: @context.
+ */
+struct ibv_context *shim_govern_ctx(struct ibv_context *context)
 {
 	struct ibv_device_attr attr;
 	struct shim_ctx *ctx;
@@ -137,7 +144,7 @@ restore_errno:
  */
 struct ibv_context *shim_open_device(struct ibv_device *device)
 {
-	return govern(shim_real.open_device(device));
+	return shim_govern_ctx(shim_real.open_device(device));
 }
 
 /**
@@ -148,7 +155,7 @@ struct ibv_context *shim_open_device(struct ibv_device *device)
  */
 struct ibv_context *shim_import_device(int cmd_fd)
 {
-	return govern(shim_real.import_device(cmd_fd));
+	return shim_govern_ctx(shim_real.import_device(cmd_fd));
 }
 
 static bool flow_of_ctx(void *value, void *arg)

@@ -43,6 +43,7 @@ struct shim_ctx {
 	uint32_t tagged;
 };
 
+struct ibv_context *shim_govern_ctx(struct ibv_context *context);
 struct ibv_context *shim_open_device(struct ibv_device *device);
 struct ibv_context *shim_import_device(int cmd_fd);
 int shim_close_device(struct ibv_context *context);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What the library exports: the functions of libibverbs that are to be seen, and
+ * What the library exports: the functions of libibverbs and libmlx5 that are to be seen, and
  * dlopen().
  *
- * The functions carry the versions of libibverbs (shim.map), so references to those
+ * The functions carry the versions of their libraries (shim.map), so references to those
  * are bound to us when we are preloaded. Who asks dlopen() for libibverbs gets a handle of
  * librdma_isolate_verbs.so, which leads to us first, and to libibverbs for what we do not have.
- * We are not linked with libibverbs, as a program may have none, or one of its own.
+ * With libmlx5 it is librdma_isolate_mlx5.so. We are linked with neither, as a program may have
+ * none, or one of its own.
  *
- * Owns the filling of shim_real: the first call fills the table once, and all read it
+ * Owns the filling of shim_real and shim_mlx5_real: the first call fills a table, and all read it
  * without a lock after.
  *
  * Everything here runs in threads of the program.
@@ -27,6 +28,7 @@
 #include "cq.h"
 #include "ctx.h"
 #include "event.h"
+#include "mlx5.h"
 #include "poller.h"
 #include "qp.h"
 #include "rdma_isolate.h"
@@ -36,10 +38,10 @@
 
 /* For dlopen(), which is not written in C. */
 void *(*shim_real_dlopen)(const char *name, int flags);
-const char *shim_dlopen_name(const char *name);
+const char *shim_dlopen_name(const char *name, int flags);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool filled;
+static bool filled, mlx5_filled;
 
 #define REAL(name, version)						\
 	(shim_real.name = dlvsym(verbs, "ibv_" #name, "IBVERBS_" version))
@@ -51,29 +53,43 @@ static void find_dlopen(void)
 				 __ATOMIC_RELAXED);
 }
 
-/* A copy may have another name, as libibverbs-7f3ad3f8.so.1. */
-static int note_verbs(struct dl_phdr_info *info, size_t size, void *name)
+/**
+ * struct copy - a library to look for among those that are loaded
+ * @name: how its file name begins; a copy may be called libibverbs-7f3ad3f8.so.1
+ * @path: the path of its file
+ */
+struct copy {
+	const char *name;
+	char path[PATH_MAX];
+};
+
+static int note_copy(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const char *base = strrchr(info->dlpi_name, '/');
+	struct copy *c = arg;
 
 	(void)size;
-	if (strncmp(base ? base + 1 : info->dlpi_name, "libibverbs", strlen("libibverbs")))
+	if (strncmp(base ? base + 1 : info->dlpi_name, c->name, strlen(c->name)))
 		return 0;
-	snprintf(name, PATH_MAX, "%s", info->dlpi_name);
+	snprintf(c->path, sizeof(c->path), "%s", info->dlpi_name);
 	return 1;
+}
+
+static void *find_copy(const char *name)
+{
+	struct copy c = { .name = name };
+
+	return dl_iterate_phdr(note_copy, &c) ?
+	       shim_real_dlopen(c.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
 /* The program's libibverbs: next in line, or loaded by a library that keeps it for itself. */
 static void *find_verbs(void)
 {
-	char name[PATH_MAX];
-
 	if (dlvsym(RTLD_NEXT, "ibv_open_device", "IBVERBS_1.1"))
 		return RTLD_NEXT;
 	find_dlopen();
-	if (dl_iterate_phdr(note_verbs, name))
-		return shim_real_dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-	return shim_real_dlopen("libibverbs.so.1", RTLD_LAZY);
+	return find_copy("libibverbs") ?: shim_real_dlopen("libibverbs.so.1", RTLD_LAZY);
 }
 
 static void fill_real(void)
@@ -117,6 +133,53 @@ static bool is_refused(void)
 		return false;
 	errno = EDEADLK;
 	return true;
+}
+
+/*
+ * The program's libmlx5. A provider has the same file under another name, and may be there already
+ * when the program's own is a different one. So the name that programs are linked with is first.
+ */
+static void *find_mlx5(void)
+{
+	void *mlx5;
+
+	if (dlvsym(RTLD_NEXT, "mlx5dv_query_device", "MLX5_1.0"))
+		return RTLD_NEXT;
+	find_dlopen();
+	mlx5 = shim_real_dlopen("libmlx5.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	return mlx5 ?: find_copy("libmlx5");
+}
+
+#define REAL_MLX5(name, version)						\
+	__atomic_store_n(&shim_mlx5_real.name,					\
+			 dlvsym(mlx5, "mlx5dv_" #name, "MLX5_" version),	\
+			 __ATOMIC_RELAXED)
+
+/*
+ * Fill the table of libmlx5; false if the program has no libmlx5 yet. Threads that do so at once
+ * write the same.
+ */
+static bool fill_mlx5(void)
+{
+	void *mlx5 = find_mlx5();
+
+	if (!mlx5)
+		return false;
+	REAL_MLX5(open_device, "1.7");
+	REAL_MLX5(create_qp, "1.3");
+	REAL_MLX5(create_cq, "1.1");
+	REAL_MLX5(init_obj, "1.2");
+	/* Pairs with the acquire in init_mlx5(). */
+	__atomic_store_n(&mlx5_filled, true, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Without libmlx5 the table stays empty. */
+static void init_mlx5(void)
+{
+	/* Pairs with the release in fill_mlx5(). */
+	if (__atomic_load_n(&mlx5_filled, __ATOMIC_ACQUIRE) || fill_mlx5())
+		init();
 }
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
@@ -211,6 +274,43 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq
 	return shim_get_cq_event(channel, cq, cq_context);
 }
 
+EXPORT struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
+					      struct mlx5dv_context_attr *attr)
+{
+	init_mlx5();
+	if (is_refused())
+		return NULL;
+	return shim_mlx5_open_device(device, attr);
+}
+
+EXPORT struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context,
+				       struct ibv_qp_init_attr_ex *attr,
+				       struct mlx5dv_qp_init_attr *mlx5_attr)
+{
+	init_mlx5();
+	if (is_refused())
+		return NULL;
+	return shim_mlx5_create_qp(context, attr, mlx5_attr);
+}
+
+EXPORT struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
+					  struct ibv_cq_init_attr_ex *attr,
+					  struct mlx5dv_cq_init_attr *mlx5_attr)
+{
+	init_mlx5();
+	if (is_refused())
+		return NULL;
+	return shim_mlx5_create_cq(context, attr, mlx5_attr);
+}
+
+EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
+{
+	init_mlx5();
+	if (is_refused())
+		return EDEADLK;
+	return shim_mlx5_init_obj(obj, type);
+}
+
 EXPORT int rdma_isolate_set_class(struct ibv_qp *qp, enum riso_class class_id)
 {
 	return shim_set_class(qp, class_id);
@@ -221,25 +321,44 @@ EXPORT int rdma_isolate_over_target(struct ibv_qp *qp)
 	return shim_over_target(qp);
 }
 
+/**
+ * struct lead - a library that programs open with dlopen(), and what they get instead
+ * @name: the library
+ * @file: what leads to the shim, and to @name behind it
+ * @path: where @file is; empty if it cannot take the place of @name
+ */
+struct lead {
+	const char *name;
+	const char *file;
+	char path[PATH_MAX];
+};
+
+static struct lead verbs_lead = {
+	.name = "libibverbs.so", .file = "librdma_isolate_verbs.so",
+};
+
+static struct lead mlx5_lead = {
+	.name = "libmlx5.so", .file = "librdma_isolate_mlx5.so",
+};
+
+static pthread_once_t verbs_once = PTHREAD_ONCE_INIT;
+static pthread_once_t mlx5_once = PTHREAD_ONCE_INIT;
+
 /* Also by the name of the file that libibverbs.so.1 is a link to. */
-static bool is_verbs(const char *name)
+static bool leads_to(const struct lead *l, const char *name)
 {
-	static const char verbs[] = "libibverbs.so";
-	const size_t len = sizeof(verbs) - 1;
+	size_t len = strlen(l->name);
 	const char *base;
 
 	if (!name)
 		return false;
 	base = strrchr(name, '/');
 	base = base ? base + 1 : name;
-	return !strncmp(base, verbs, len) && (!base[len] || base[len] == '.');
+	return !strncmp(base, l->name, len) && (!base[len] || base[len] == '.');
 }
 
-static char verbs_path[PATH_MAX];
-static pthread_once_t verbs_once = PTHREAD_ONCE_INIT;
-
-/* It may be missing, or the libibverbs that it leads to: then the program gets what it asks for. */
-static void find_verbs_path(void)
+/* It may be missing, or the library that it leads to: then the program gets what it asks for. */
+static void find_path(struct lead *l)
 {
 	const char *slash;
 	Dl_info info;
@@ -247,25 +366,50 @@ static void find_verbs_path(void)
 	if (!dladdr(&shim_real, &info))
 		return;
 	slash = strrchr(info.dli_fname, '/');
-	snprintf(verbs_path, sizeof(verbs_path), "%.*slibrdma_isolate_verbs.so",
-		 slash ? (int)(slash + 1 - info.dli_fname) : 0, info.dli_fname);
-	if (!shim_real_dlopen(verbs_path, RTLD_LAZY))
-		*verbs_path = 0;
+	snprintf(l->path, sizeof(l->path), "%.*s%s",
+		 slash ? (int)(slash + 1 - info.dli_fname) : 0, info.dli_fname, l->file);
+	if (!shim_real_dlopen(l->path, RTLD_LAZY))
+		*l->path = 0;
+}
+
+static void find_verbs_path(void)
+{
+	find_path(&verbs_lead);
+}
+
+/* A program that looks for what an old libmlx5 does not have would find ours. */
+static void find_mlx5_path(void)
+{
+	find_path(&mlx5_lead);
+	if (!fill_mlx5() || !shim_mlx5_real.open_device || !shim_mlx5_real.create_qp ||
+	    !shim_mlx5_real.create_cq || !shim_mlx5_real.init_obj)
+		*mlx5_lead.path = 0;
 }
 
 /**
  * shim_dlopen_name - what dlopen() is to open
  * @name: what the program asks for
+ * @flags: as the program gives them
  *
- * Return: @name, or what leads to the shim in place of libibverbs; shim_real_dlopen is set.
+ * Return: @name, or what leads to the shim in place of @name; shim_real_dlopen is set.
  */
-__attribute__((used)) const char *shim_dlopen_name(const char *name)
+__attribute__((used)) const char *shim_dlopen_name(const char *name, int flags)
 {
+	bool mlx5 = leads_to(&mlx5_lead, name);
+	const char *path;
+
 	find_dlopen();
-	if (!is_verbs(name))
+	if (!mlx5 && !leads_to(&verbs_lead, name))
 		return name;
-	pthread_once(&verbs_once, find_verbs_path);
-	return *verbs_path ? verbs_path : name;
+	/* What is not there yet is not to be loaded. */
+	if ((flags & RTLD_NOLOAD) && !shim_real_dlopen(name, flags))
+		return name;
+	if (mlx5)
+		pthread_once(&mlx5_once, find_mlx5_path);
+	else
+		pthread_once(&verbs_once, find_verbs_path);
+	path = mlx5 ? mlx5_lead.path : verbs_lead.path;
+	return *path ? path : name;
 }
 
 /*
@@ -318,7 +462,7 @@ __asm__(".pushsection .text\n"
 /* A tail call, if the compiler makes one of it */
 EXPORT void *dlopen(const char *name, int flags)
 {
-	name = shim_dlopen_name(name);
+	name = shim_dlopen_name(name, flags);
 	return shim_real_dlopen(name, flags);
 }
 #endif

@@ -76,7 +76,7 @@ static enum riso_reason prepare(struct shim_ctx *ctx, struct ibv_qp_init_attr *a
 	p->cap = attr->cap;
 	p->sq_sig_all = attr->sq_sig_all;
 	c = attr->send_cq ? shim_map_find(&shim_cqs, attr->send_cq) : NULL;
-	if (ctx->plain || !c || c->ctx != ctx || !attr->cap.max_send_wr)
+	if (ctx->plain || !c || c->ctx != ctx || shim_cq_is_raw(c) || !attr->cap.max_send_wr)
 		return RISO_REASON_SHIM_LIMIT;
 	f = calloc(1, sizeof(*f));
 	if (!f)
@@ -146,8 +146,6 @@ static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *at
 	return true;
 }
 
-typedef struct ibv_qp *(*create_fn)(void *arg, struct ibv_qp_init_attr *attr);
-
 /* A queue pair goes straight to the provider: tell the kernel why. */
 static void leave_alone(struct shim_ctx *ctx, struct ibv_qp *qp, enum riso_reason why)
 {
@@ -161,7 +159,7 @@ static void leave_alone(struct shim_ctx *ctx, struct ibv_qp *qp, enum riso_reaso
 	shim_unlock(&shim_class_lock);
 }
 
-static struct ibv_qp *create_alone(struct shim_ctx *ctx, create_fn fn, void *arg,
+static struct ibv_qp *create_alone(struct shim_ctx *ctx, shim_create_qp_fn fn, void *arg,
 				   struct ibv_qp_init_attr *attr, enum riso_reason why)
 {
 	struct ibv_qp *qp = fn(arg, attr);
@@ -172,7 +170,7 @@ static struct ibv_qp *create_alone(struct shim_ctx *ctx, create_fn fn, void *arg
 }
 
 /* Create a queue pair with @fn, governed if that is possible. */
-static struct ibv_qp *create(struct shim_ctx *ctx, create_fn fn, void *arg,
+static struct ibv_qp *create(struct shim_ctx *ctx, shim_create_qp_fn fn, void *arg,
 			     struct ibv_qp_init_attr *attr, bool builders)
 {
 	struct plan p = { .builders = builders };
@@ -220,6 +218,32 @@ struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return create(shim_find_ctx(pd->context), create_plain, pd, attr, false);
 }
 
+/**
+ * shim_create_qp_with - create a queue pair from extended attributes
+ * @ctx: what is known of the device, or NULL
+ * @fn: how the provider creates it
+ * @arg: for @fn
+ * @attr_ex: what the program asks for
+ * @known: it posts nothing but what @attr_ex says
+ *
+ * The extended attributes begin with the plain ones.
+ *
+ * Return: the queue pair, or NULL.
+ */
+struct ibv_qp *shim_create_qp_with(struct shim_ctx *ctx, shim_create_qp_fn fn, void *arg,
+				   struct ibv_qp_init_attr_ex *attr_ex, bool known)
+{
+	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
+	bool builders = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	/* What is newer, such as an atomic write, cannot be told to post_send. */
+	if (builders && (attr_ex->send_ops_flags & ~(uint64_t)KNOWN_SEND_OPS))
+		known = false;
+	if (ctx && attr->qp_type == IBV_QPT_RC && !known)
+		return create_alone(ctx, fn, arg, attr, RISO_REASON_UNKNOWN_OPCODE);
+	return create(ctx, fn, arg, attr, builders);
+}
+
 static struct ibv_qp *create_extended(void *arg, struct ibv_qp_init_attr *attr)
 {
 	struct shim_ctx *ctx = arg;
@@ -230,25 +254,68 @@ static struct ibv_qp *create_extended(void *arg, struct ibv_qp_init_attr *attr)
 /**
  * shim_create_qp_ex - the program's create_qp_ex
  * @context: an open device
- * @attr_ex: what the program asks for
- *
- * The extended attributes begin with the plain ones.
+ * @attr: what the program asks for
  *
  * Return: the queue pair, or NULL.
  */
 struct ibv_qp *shim_create_qp_ex(struct ibv_context *context,
-				 struct ibv_qp_init_attr_ex *attr_ex)
+				 struct ibv_qp_init_attr_ex *attr)
 {
-	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
 	struct shim_ctx *ctx = shim_find_ctx(context);
-	bool builders = attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
-	/* What is newer, such as an atomic write, cannot be told to post_send. */
-	if (attr->qp_type == IBV_QPT_RC && builders &&
-	    (attr_ex->send_ops_flags & ~(uint64_t)KNOWN_SEND_OPS))
-		return create_alone(ctx, create_extended, ctx, attr,
-				    RISO_REASON_UNKNOWN_OPCODE);
-	return create(ctx, create_extended, ctx, attr, builders);
+	return shim_create_qp_with(ctx, create_extended, ctx, attr, true);
+}
+
+/* Govern a flow no longer; shim_class_lock is held. What it holds goes out first. */
+static void release_flow(struct shim_qp *f)
+{
+	shim_queue_drain(f, false);
+	f->raw = true;
+	shim_ask_and_drive(f);
+}
+
+/**
+ * shim_release_qp - the program has got the memory of a send queue, and may post there
+ * @qp: the queue pair
+ */
+void shim_release_qp(struct ibv_qp *qp)
+{
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
+
+	if (!f)
+		return;
+	shim_lock(&shim_class_lock);
+	if (!f->raw)
+		release_flow(f);
+	shim_unlock(&shim_class_lock);
+}
+
+static bool completes_in(void *value, void *arg)
+{
+	struct shim_qp *f = value;
+
+	return f->cq == arg && !f->raw;
+}
+
+/**
+ * shim_release_cq - the program has got the memory of a CQ, and may poll there
+ * @cq: the CQ
+ *
+ * It would see the completions of chunks. So nothing that completes there is governed, also
+ * if it comes later.
+ */
+void shim_release_cq(struct ibv_cq *cq)
+{
+	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
+	struct shim_qp *f;
+
+	if (!c)
+		return;
+	shim_lock(&shim_class_lock);
+	__atomic_store_n(&c->raw, true, __ATOMIC_RELAXED);
+	while ((f = shim_map_search(&shim_qps, completes_in, c)))
+		release_flow(f);
+	shim_unlock(&shim_class_lock);
 }
 
 /* Its queue pair is about to go or to be reset: post no more until it is known. */

@@ -36,6 +36,8 @@ struct shim_ctx;
  * @sig_all: the program wants a completion of each work request
  * @alone: the kernel does not govern the queue pair; changes under shim_class_lock and
  *	shim_member.lock
+ * @raw: the program may post to the queue pair, or poll its CQ, without libibverbs, so the shim
+ *	no longer governs it; under shim_class_lock
  * @class_wish: the class that the program asks for, whether it is allowed or not, or
  *	RISO_CLASS_BY_RULE; under shim_class_lock
  * @class_id: the class in force
@@ -83,6 +85,7 @@ struct shim_qp {
 	enum shim_qp_state state;
 	bool sig_all;
 	bool alone;
+	bool raw;
 	uint32_t class_wish;
 	uint32_t class_id;
 	bool paced;
@@ -113,9 +116,15 @@ struct shim_qp {
 	struct shim_build build;
 };
 
+typedef struct ibv_qp *(*shim_create_qp_fn)(void *arg, struct ibv_qp_init_attr *attr);
+
 struct ibv_qp *shim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *shim_create_qp_with(struct shim_ctx *ctx, shim_create_qp_fn fn, void *arg,
+				   struct ibv_qp_init_attr_ex *attr_ex, bool known);
 struct ibv_qp *shim_create_qp_ex(struct ibv_context *context,
-				 struct ibv_qp_init_attr_ex *attr_ex);
+				 struct ibv_qp_init_attr_ex *attr);
+void shim_release_qp(struct ibv_qp *qp);
+void shim_release_cq(struct ibv_cq *cq);
 void shim_del_flow(struct shim_qp *f);
 void shim_forget_flow(struct shim_qp *f, uint32_t qp_num);
 int shim_destroy_qp(struct ibv_qp *qp);

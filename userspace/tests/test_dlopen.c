@@ -2,7 +2,7 @@
 /*
  * dlopen() of a program with the verbs shim, which is built without any optimisation
  * here: what only the program's own RUNPATH leads to is found, and who asks for
- * libibverbs gets the shim.
+ * libibverbs or libmlx5 gets the shim.
  *
  * The program runs itself with the shim. The library that it looks for is in a directory
  * that its RUNPATH names and no other path does.
@@ -60,12 +60,43 @@ static void is_libibverbs(void **state)
 	assert_non_null(dlsym(handle, "rdma_isolate_set_class"));
 }
 
+/* Who only asks whether libmlx5 is there does not load it. */
+static void is_libmlx5(void **state)
+{
+	static const char * const ours[][2] = {
+		{ "mlx5dv_open_device", "MLX5_1.7" },
+		{ "mlx5dv_create_qp", "MLX5_1.3" },
+		{ "mlx5dv_create_cq", "MLX5_1.1" },
+		{ "mlx5dv_init_obj", "MLX5_1.2" },
+	};
+	void *handle, *symbol;
+	Dl_info info;
+	size_t i;
+
+	(void)state;
+	assert_null(dlopen("libmlx5.so.1", RTLD_NOW | RTLD_NOLOAD));
+	handle = dlopen("libmlx5.so.1", RTLD_NOW);
+	assert_non_null(handle);
+	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		symbol = dlvsym(handle, ours[i][0], ours[i][1]);
+		assert_non_null(symbol);
+		assert_ptr_equal(dlsym(handle, ours[i][0]), symbol);
+		assert_true(dladdr(symbol, &info));
+		assert_non_null(strstr(info.dli_fname, "shim_plain.so"));
+	}
+	/* What the shim does not have, and a version that nobody has */
+	assert_non_null(dlvsym(handle, "mlx5dv_is_supported", "MLX5_1.8"));
+	assert_null(dlvsym(handle, "mlx5dv_create_qp", "MLX5_1.2"));
+	assert_non_null(dlopen("libmlx5.so.1", RTLD_NOW | RTLD_NOLOAD));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_errors_and_flags),
 		cmocka_unit_test(finds_by_runpath),
 		cmocka_unit_test(is_libibverbs),
+		cmocka_unit_test(is_libmlx5),
 	};
 	char shim[4096];
 	ssize_t len;

@@ -37,6 +37,7 @@ static const struct prog_tests * const all[] = {
 	&prog_wr_tests,
 	&prog_cqex_tests,
 	&prog_device_tests,
+	&prog_mlx5_tests,
 	&prog_map_tests,
 	&prog_fork_tests,
 	&prog_helper_tests,

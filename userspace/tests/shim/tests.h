@@ -34,6 +34,7 @@ void prog_handle_forks(void);
 extern const struct prog_tests prog_helper_tests;
 extern const struct prog_tests prog_line_tests;
 extern const struct prog_tests prog_map_tests;
+extern const struct prog_tests prog_mlx5_tests;
 extern const struct prog_tests prog_model_tests;
 extern const struct prog_tests prog_pay_tests;
 extern const struct prog_tests prog_poller_tests;
