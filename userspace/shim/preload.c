@@ -15,7 +15,6 @@
  * Everything here runs in threads of the program.
  */
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>

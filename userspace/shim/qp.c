@@ -266,10 +266,9 @@ struct ibv_qp *shim_create_qp_ex(struct ibv_context *context,
 	return shim_create_qp_with(ctx, create_extended, ctx, attr, true);
 }
 
-/* Govern a flow no longer; shim_class_lock is held. What it holds goes out first. */
+/* Govern a flow no longer; shim_class_lock is held. What it holds goes out. */
 static void release_flow(struct shim_qp *f)
 {
-	shim_queue_drain(f, false);
 	f->raw = true;
 	shim_ask_and_drive(f);
 }
