@@ -6,6 +6,7 @@
 #define RDMA_ISOLATE_DOCTOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /**
@@ -51,6 +52,7 @@ void doctor_host(const char *root, const char *release, doctor_fn tell,
  * @safe_util: what shaped flows may use, bytes per second
  * @max_rate: MaxRate, bytes per second
  * @believed_rate: what chunks and windows go by, bytes per second
+ * @untold_unknown: it is not known what programs send untold
  * @pace: what it is given to send and to read, bytes per second
  */
 struct doctor_dev {
@@ -62,10 +64,31 @@ struct doctor_dev {
 	uint64_t safe_util;
 	uint64_t max_rate;
 	uint64_t believed_rate;
+	bool untold_unknown;
 	uint64_t pace[2];
 };
 
 /* Tell what is not as it should be */
 void doctor_dev(const struct doctor_dev *dev, doctor_fn tell, void *data);
+
+/**
+ * struct doctor_pids - processes
+ * @pid: their numbers
+ * @n: how many
+ */
+struct doctor_pids {
+	uint32_t *pid;
+	size_t n;
+};
+
+/**
+ * doctor_programs - look at all programs that have an RDMA device open
+ * @root: put in front of every path, "" for this host
+ * @ungoverned: those that have queue pairs of a class that is held, and are not held
+ * @tell: called for each fault
+ * @data: for @tell
+ */
+void doctor_programs(const char *root, const struct doctor_pids *ungoverned, doctor_fn tell,
+		     void *data);
 
 #endif /* RDMA_ISOLATE_DOCTOR_H */

@@ -20,6 +20,7 @@
 static char root[32];
 static char report[4096];
 static char fixes[4096];
+static char finds[4096];
 
 static const char * const clock_file =
 	"/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -46,13 +47,14 @@ static void put(const char *name, const char *line)
 static void tell(const char *check, enum verdict verdict, const char *found,
 		 const char *fix, void *data)
 {
-	size_t len = strlen(report), fixes_len = strlen(fixes);
+	size_t len = strlen(report), fixes_len = strlen(fixes), finds_len = strlen(finds);
 
 	(void)data;
 	assert_true(*found);
 	/* what is not as it should be can be mended */
 	assert_true(verdict == VERDICT_OK || fix);
 	snprintf(report + len, sizeof(report) - len, "[%s %d]", check, verdict);
+	snprintf(finds + finds_len, sizeof(finds) - finds_len, "[%s]", found);
 	if (fix)
 		snprintf(fixes + fixes_len, sizeof(fixes) - fixes_len, "[%s: %s]", check, fix);
 }
@@ -61,6 +63,7 @@ static void begin(void)
 {
 	report[0] = 0;
 	fixes[0] = 0;
+	finds[0] = 0;
 }
 
 static void expect(const char *want)
@@ -237,6 +240,77 @@ static void a_device(void **state)
 	dev.pace[0] = 1000;
 	dev.pace[1] = 0;
 	expect_dev(&dev, "[pace 1]");
+	dev = good;
+	dev.untold_unknown = true;
+	expect_dev(&dev, "[untold 0]");
+}
+
+/* A process with a file open, and what is mapped into it */
+static void put_program(int pid, const char *file, const char *maps)
+{
+	char name[64], path[512];
+
+	snprintf(name, sizeof(name), "/proc/%d/comm", pid);
+	put(name, "prog");
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	put(name, maps);
+	/* For its directory */
+	snprintf(name, sizeof(name), "/proc/%d/fd/.0", pid);
+	put(name, "");
+	snprintf(path, sizeof(path), "%s/proc/%d/fd/3", root, pid);
+	unlink(path);
+	assert_int_equal(symlink(file, path), 0);
+}
+
+/* Of process 7, whose queue pairs are not governed, or are; @want NULL for no word of it */
+static void expect_program(const char *maps, bool ungoverned, const char *want)
+{
+	uint32_t pid = 7;
+	const struct doctor_pids pids = { &pid, ungoverned };
+
+	put_program(7, "/dev/infiniband/uverbs0", maps);
+	begin();
+	doctor_programs(root, &pids, tell, NULL);
+	if (!want)
+		assert_string_equal(report, "");
+	else if (!strstr(finds, want))
+		fail_msg("%s is not in %s", want, finds);
+}
+
+#define VERBS	"7f00-7f01 r-xp 0 08:01 9 /usr/lib/libibverbs.so.1.14.44.0\n"
+#define BUNDLED	"7f00-7f01 r-xp 0 08:01 9 /py/torch.libs/libibverbs-7f3ad3f8.so.1.14.44\n"
+#define SHIM	"7f02-7f03 r-xp 0 08:01 8 /usr/lib/librdma_isolate.so\n"
+
+static void a_program(void **state)
+{
+	(void)state;
+	expect_program(VERBS SHIM, false, NULL);
+	expect_program(BUNDLED SHIM, false, NULL);
+	/* A rule protects it, or it has no queue pair. */
+	expect_program(VERBS, false, NULL);
+	expect_program(VERBS, true,
+		       "[prog (process 7, libibverbs.so.1.14.44.0) runs without the shim]");
+	expect_program(BUNDLED, true, "libibverbs-7f3ad3f8.so.1.14.44) runs without the shim, and");
+	expect_program(BUNDLED SHIM, true, "which the shim may not have found");
+	expect_program(SHIM "7f04-7f05 r-xp 0 08:01 7 /bin/prog", false, "statically linked");
+	expect_program("7f04-7f05 r-xp 0 08:01 7 /lib/ld-musl-x86_64.so.1\n" VERBS, false, "musl");
+	expect_program(VERBS SHIM "7f0-7f1 r-xp 0 0:0 1 /l/nvshmem_transport_ibgda.so.3", false,
+		       "nvshmem_transport_ibgda.so.3: a GPU may post");
+	expect_program("", true, "no libibverbs");
+}
+
+/* Neither those that have no device open, nor one that has ended. */
+static void other_programs(void **state)
+{
+	const struct doctor_pids none = {};
+
+	(void)state;
+	put_program(8, "/dev/null", "7f04-7f05 r-xp 0 08:01 7 /bin/prog");
+	put_program(9, "/dev/infiniband/uverbs0", VERBS);
+	put("/proc/self/fd/3", "");
+	begin();
+	doctor_programs(root, &none, tell, NULL);
+	assert_string_equal(report, "");
 }
 
 /* What only root may see need not be mounted. */
@@ -281,6 +355,8 @@ int main(void)
 		WITH_ROOT(deep_sleep),
 		WITH_ROOT(hidden_from_users),
 		cmocka_unit_test(a_device),
+		WITH_ROOT(a_program),
+		WITH_ROOT(other_programs),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
