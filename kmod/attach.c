@@ -58,11 +58,13 @@ int riso_attach_report(struct riso_dev *rd, u32 qpn, enum riso_reason reason)
  * @qpn: number of the QP
  * @class: what it would like, if @wishes; the class in force
  * @wishes: @class counts
+ * @cut_imm: whether WRITEs with immediate data may be cut
  *
  * Context: the process itself, may sleep.
  * Return: 0; -ENOENT if the process has no such QP; -EPERM if it may not choose.
  */
-int riso_attach_register(struct riso_dev *rd, u32 qpn, enum riso_class *class, bool wishes)
+int riso_attach_register(struct riso_dev *rd, u32 qpn, enum riso_class *class, bool wishes,
+			 bool *cut_imm)
 {
 	struct riso_rule_spec rule;
 	struct riso_flow *f;
@@ -85,6 +87,7 @@ int riso_attach_register(struct riso_dev *rd, u32 qpn, enum riso_class *class, b
 	f->wish = *class;
 	riso_classify_flow(f);
 	*class = f->class;
+	*cut_imm = f->cut_imm;
 unlock:
 	riso_dev_unlock(rd);
 	return err;

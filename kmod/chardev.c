@@ -355,11 +355,13 @@ static int reg(struct file_state *fs, void __user *arg)
 {
 	enum riso_class class = RISO_CLASS_BANDWIDTH;
 	struct riso_ioc_register r;
-	bool wishes;
+	bool wishes, cut_imm;
 	int err;
 
 	if (copy_from_user(&r, arg, sizeof(r)))
 		return -EFAULT;
+	if (r.flags || r.pad)
+		return -EINVAL;
 	wishes = r.class != RISO_CLASS_BY_RULE;
 	if (wishes) {
 		if (r.class > RISO_CLASS_BANDWIDTH)
@@ -371,11 +373,12 @@ static int reg(struct file_state *fs, void __user *arg)
 		return err;
 	/* The process may have closed the file meanwhile. */
 	err = check_attached(fs) ?:
-	      riso_attach_register(fs->process.rd, r.qpn, &class, wishes);
+	      riso_attach_register(fs->process.rd, r.qpn, &class, wishes, &cut_imm);
 	mutex_unlock(&fs->lock);
 	if (err)
 		return err;
 	r.class = class;
+	r.flags = cut_imm ? RISO_REGISTER_CUT_IMM : 0;
 	return copy_to_user(arg, &r, sizeof(r)) ? -EFAULT : 0;
 }
 

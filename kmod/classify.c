@@ -31,20 +31,23 @@ void riso_classify_flow(struct riso_flow *f)
 	struct riso_rule_spec rule;
 	enum riso_flow_mode mode;
 	enum riso_class was;
-	bool could, latency;
+	bool could, cut, latency;
 
 	lockdep_assert_held(&rd->mutex);
 	if (rd->buried)
 		return;
 	was = f->class;
 	could = f->choose;
+	cut = f->cut_imm;
 	if (riso_rule_match(&f->who, rd->ibdev->name, &rule)) {
 		f->choose = rule.choose;
+		f->cut_imm = rule.cut_imm;
 		f->class = f->wishes && f->choose ? f->wish : rule.class;
 		f->rule_id = rule.id;
 		f->weight = rule.weight;
 	} else {
 		f->choose = false;
+		f->cut_imm = false;
 		f->class = RISO_CLASS_BANDWIDTH;
 		f->rule_id = 0;
 		f->weight = RISO_WEIGHT_DEFAULT;
@@ -61,7 +64,8 @@ void riso_classify_flow(struct riso_flow *f)
 	spin_lock_irq(&rd->lock);
 	if (f->slots)
 		f->slots->class = f->class;
-	if (f->group && f->group->process && (f->class != was || f->choose != could))
+	if (f->group && f->group->process &&
+	    (f->class != was || f->choose != could || f->cut_imm != cut))
 		riso_grant_classes(f->group->process);
 	mode = f->mode;
 	if (f->q.recs && riso_reason_of(f) == RISO_REASON_NONE)

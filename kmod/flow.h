@@ -108,6 +108,7 @@ enum riso_flow_mode {
  * @sends: counted in riso_group.senders
  * @wishes: its process has said which class it would like
  * @choose: its rule lets its process choose the class
+ * @cut_imm: its rule lets the shim cut WRITEs with immediate data
  * @no_memory: not managed: the cap on memory was reached
  * @counted: the flow counts as a latency flow in RTS
  * @dying: the provider is destroying the QP; its number may be another's already
@@ -215,6 +216,7 @@ struct riso_flow {
 	bool sends;
 	bool wishes;
 	bool choose;
+	bool cut_imm;
 	bool no_memory;
 	bool counted;
 	bool dying;

@@ -39,7 +39,7 @@ const struct nla_policy rdma_isolate_flow_get_nl_policy[RDMA_ISOLATE_A_FLOW_QPN 
 };
 
 /* RDMA_ISOLATE_CMD_RULE_ADD - do */
-const struct nla_policy rdma_isolate_rule_add_nl_policy[RDMA_ISOLATE_A_RULE_CGROUP + 1] = {
+const struct nla_policy rdma_isolate_rule_add_nl_policy[RDMA_ISOLATE_A_RULE_CUT_IMM + 1] = {
 	[RDMA_ISOLATE_A_RULE_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 	[RDMA_ISOLATE_A_RULE_ULP] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_ULP_NAME_MAX, },
 	[RDMA_ISOLATE_A_RULE_PEER] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_PEER_MAX, },
@@ -49,6 +49,7 @@ const struct nla_policy rdma_isolate_rule_add_nl_policy[RDMA_ISOLATE_A_RULE_CGRO
 	[RDMA_ISOLATE_A_RULE_WEIGHT] = NLA_POLICY_RANGE(NLA_U32, 1, RDMA_ISOLATE_WEIGHT_MAX),
 	[RDMA_ISOLATE_A_RULE_CHOOSE] = NLA_POLICY_MAX(NLA_U32, 1),
 	[RDMA_ISOLATE_A_RULE_CGROUP] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_CGROUP_MAX, },
+	[RDMA_ISOLATE_A_RULE_CUT_IMM] = NLA_POLICY_MAX(NLA_U32, 1),
 };
 
 /* RDMA_ISOLATE_CMD_RULE_DEL - do */
@@ -124,7 +125,7 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 		.cmd		= RDMA_ISOLATE_CMD_RULE_ADD,
 		.doit		= rdma_isolate_nl_rule_add_doit,
 		.policy		= rdma_isolate_rule_add_nl_policy,
-		.maxattr	= RDMA_ISOLATE_A_RULE_CGROUP,
+		.maxattr	= RDMA_ISOLATE_A_RULE_CUT_IMM,
 	},
 	{
 		.cmd		= RDMA_ISOLATE_CMD_RULE_DEL,

@@ -21,7 +21,7 @@ extern const struct nla_policy
 rdma_isolate_flow_get_nl_policy[RDMA_ISOLATE_A_FLOW_QPN + 1];
 
 extern const struct nla_policy
-rdma_isolate_rule_add_nl_policy[RDMA_ISOLATE_A_RULE_CGROUP + 1];
+rdma_isolate_rule_add_nl_policy[RDMA_ISOLATE_A_RULE_CUT_IMM + 1];
 
 extern const struct nla_policy
 rdma_isolate_rule_del_nl_policy[RDMA_ISOLATE_A_RULE_ID + 1];

@@ -79,6 +79,25 @@ static int read_cgroup(const struct nlattr *attr, char *buf, size_t size,
 	return 0;
 }
 
+/* Only the shim cuts these, and nothing of class latency. */
+static int read_cut_imm(const struct nlattr *attr, struct riso_rule_spec *spec,
+			struct netlink_ext_ack *extack)
+{
+	if (!attr || nla_get_u32(attr) == RISO_SWITCH_OFF)
+		return 0;
+
+	if (spec->ulp[0]) {
+		NL_SET_ERR_MSG_ATTR(extack, attr, "cut-imm is for programs, and a ulp is none");
+		return -EINVAL;
+	}
+	if (spec->class == RISO_CLASS_LATENCY && !spec->choose) {
+		NL_SET_ERR_MSG_ATTR(extack, attr, "flows of class latency are never cut");
+		return -EINVAL;
+	}
+	spec->cut_imm = true;
+	return 0;
+}
+
 static int read_rule(struct genl_info *info, struct riso_rule_spec *spec)
 {
 	struct netlink_ext_ack *extack = info->extack;
@@ -129,7 +148,7 @@ static int read_rule(struct genl_info *info, struct riso_rule_spec *spec)
 		spec->weight = nla_get_u32(attrs[RDMA_ISOLATE_A_RULE_WEIGHT]);
 	if (attrs[RDMA_ISOLATE_A_RULE_CHOOSE])
 		spec->choose = nla_get_u32(attrs[RDMA_ISOLATE_A_RULE_CHOOSE]);
-	return 0;
+	return read_cut_imm(attrs[RDMA_ISOLATE_A_RULE_CUT_IMM], spec, extack);
 }
 
 /* The reply is made first, so that no rule is added that nobody hears of. */
@@ -217,6 +236,10 @@ static int fill_rule(struct sk_buff *skb, const char *dev, const void *what)
 
 	if (spec->choose &&
 	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_CHOOSE, RISO_SWITCH_ON))
+		return -EMSGSIZE;
+
+	if (spec->cut_imm &&
+	    nla_put_u32(skb, RDMA_ISOLATE_A_RULE_CUT_IMM, RISO_SWITCH_ON))
 		return -EMSGSIZE;
 	return 0;
 }

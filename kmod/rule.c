@@ -101,7 +101,8 @@ static bool is_same(const struct riso_rule_spec *a, const struct riso_rule_spec 
 	       a->has_uid == b->has_uid && (!a->has_uid || a->uid == b->uid) &&
 	       a->has_peer == b->has_peer &&
 	       (!a->has_peer || !memcmp(&a->peer, &b->peer, sizeof(a->peer))) &&
-	       a->class == b->class && a->weight == b->weight && a->choose == b->choose;
+	       a->class == b->class && a->weight == b->weight && a->choose == b->choose &&
+	       a->cut_imm == b->cut_imm;
 }
 
 static bool is_there(const struct riso_rule_spec *spec)

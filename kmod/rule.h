@@ -38,6 +38,7 @@ enum {
  * @class: class given to matching flows
  * @weight: weight of matching groups, RISO_WEIGHT_DEFAULT is an equal share
  * @choose: a process may choose the class of its flows instead
+ * @cut_imm: the shim may cut WRITEs with immediate data
  */
 struct riso_rule_spec {
 	u32 id;
@@ -52,6 +53,7 @@ struct riso_rule_spec {
 	enum riso_class class;
 	u32 weight;
 	bool choose;
+	bool cut_imm;
 };
 
 enum { RISO_CLASSES = RISO_CLASS_BANDWIDTH + 1 };

@@ -57,7 +57,7 @@ same_rule()
 	refused 1 "there is a rule that says the same" rule add ulp nvmet_rdma \
 		peer 10.0.0.2 class bandwidth &&
 	refused 1 "it has id $id" rule add class bandwidth weight 100 \
-		peer ::ffff:10.0.0.2 choose off ulp nvmet_rdma &&
+		peer ::ffff:10.0.0.2 choose off cut-imm off ulp nvmet_rdma &&
 	[ "$(rules)" -eq 1 ]
 }
 
@@ -70,7 +70,21 @@ other_rules()
 		choose on &&
 	silent rdma-isolate rule add ulp nvmet_rdma class bandwidth &&
 	silent rdma-isolate rule add uid 12345 class bandwidth &&
-	[ "$(rules)" -eq 6 ]
+	silent rdma-isolate rule add uid 12345 class bandwidth cut-imm on &&
+	shows 'map(.cut_imm // "off") == ["off", "off", "off", "off", "off", "off", "on"]' \
+		rule show &&
+	[ "$(rules)" -eq 7 ]
+}
+
+# What would have no effect
+nothing_to_cut()
+{
+	refused 1 "cut-imm is for programs" rule add ulp nvmet_rdma class bandwidth \
+		cut-imm on &&
+	refused 1 "flows of class latency are never cut" rule add uid 12346 class latency \
+		cut-imm on &&
+	refused 2 'cut-imm "maybe"' rule add uid 12346 class bandwidth cut-imm maybe &&
+	[ "$(rules)" -eq 7 ]
 }
 
 # sync may have to put the same rule at another place.
@@ -176,9 +190,10 @@ no_bulk()
 
 load_module && setup_rxe 400mbit || skip_all "no module or no rxe devices"
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 11
 check "a rule that is there" same_rule
 check "rules that differ" other_rules
+check "cut-imm without effect" nothing_to_cut
 check "rules change their places" rules_change_places
 check "a rule twice in a file" twice_in_a_file
 check "a device that is not there" no_such_device

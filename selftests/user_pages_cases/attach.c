@@ -64,6 +64,15 @@ bool pages_moving_away(void)
 	return !pages_in_child(moves_away, NULL, &pid);
 }
 
+static int register_flags(int fd, __u32 qpn, __u32 flags)
+{
+	struct riso_ioc_register r = {
+		.qpn = qpn, .class = RISO_CLASS_BY_RULE, .flags = flags,
+	};
+
+	return ioctl(fd, RISO_IOC_REGISTER, &r) ? errno : 0;
+}
+
 bool pages_registering(void)
 {
 	__u32 class = RISO_CLASS_BY_RULE, again = class, other = class;
@@ -76,6 +85,7 @@ bool pages_registering(void)
 	     !share_register(s.fd, qpn, &again) && again == class &&
 	     share_register(s.fd, qpn, &wish) == EPERM &&
 	     share_register(s.fd, qpn, &wrong) == EINVAL &&
+	     register_flags(s.fd, qpn, RISO_REGISTER_CUT_IMM) == EINVAL &&
 	     share_register(s.fd, 1, &other) == ENOENT &&
 	     share_register(s.fd, 0xfffffe, &other) == ENOENT;
 	/* Without a queue pair there are no grants, ... */

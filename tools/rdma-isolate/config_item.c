@@ -102,15 +102,21 @@ void config_copy_attrs(struct items *items, struct item *item, const struct arg 
 
 void config_fill_rule(struct item *rule)
 {
-	struct setting *weight, *choose;
+	static const uint16_t switches[] = {
+		RDMA_ISOLATE_A_RULE_CHOOSE, RDMA_ISOLATE_A_RULE_CUT_IMM,
+	};
+	struct setting *weight, *off;
+	unsigned int i;
 
 	weight = &rule->set[config_find_place(rule_add_verb, RDMA_ISOLATE_A_RULE_WEIGHT)];
 	if (!weight->given)
 		weight->number = RDMA_ISOLATE_WEIGHT_DEFAULT;
 	weight->given = true;
-	choose = &rule->set[config_find_place(rule_add_verb, RDMA_ISOLATE_A_RULE_CHOOSE)];
-	if (choose->given && choose->number == RISO_SWITCH_OFF)
-		*choose = (struct setting){ };
+	for (i = 0; i < sizeof(switches) / sizeof(*switches); i++) {
+		off = &rule->set[config_find_place(rule_add_verb, switches[i])];
+		if (off->given && off->number == RISO_SWITCH_OFF)
+			*off = (struct setting){ };
+	}
 }
 
 bool item_same(const struct item *a, const struct item *b)

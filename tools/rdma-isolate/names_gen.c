@@ -256,10 +256,11 @@ static const struct name_attr rule_attrs[] = {
 	[9] = { "weight", NAME_U32, 0 },
 	[10] = { "choose", NAME_U32, &name_switch },
 	[11] = { "cgroup", NAME_STRING, 0 },
+	[12] = { "cut_imm", NAME_U32, &name_switch },
 };
 
 const struct name_set name_set_rule = {
-	rule_attrs, 11,
+	rule_attrs, 12,
 };
 
 static const struct name_attr stat_attrs[] = {

@@ -22,6 +22,7 @@ const struct field rule_fields[] = {
 	{ RDMA_ISOLATE_A_RULE_CLASS, "class", FMT_WORD },
 	{ RDMA_ISOLATE_A_RULE_WEIGHT, "weight", FMT_COUNT },
 	{ RDMA_ISOLATE_A_RULE_CHOOSE, "choose", FMT_WORD },
+	{ RDMA_ISOLATE_A_RULE_CUT_IMM, "cut-imm", FMT_WORD },
 	{ }
 };
 
@@ -101,6 +102,13 @@ static const struct arg add_args[] = {
 		.attr = RDMA_ISOLATE_A_RULE_CHOOSE,
 		.words = &name_switch,
 		.doc = "whether programs may choose another class by the verbs shim",
+	},
+	{
+		.key = "cut-imm",
+		.kind = ARG_WORD,
+		.attr = RDMA_ISOLATE_A_RULE_CUT_IMM,
+		.words = &name_switch,
+		.doc = "whether the verbs shim may cut WRITE_WITH_IMM: no peer may read the length",
 	},
 	{ }
 };

@@ -20,7 +20,7 @@
 
 #define RISO_USER_FILE		"/dev/rdma_isolate"
 /* Of the pages and ioctls; another one is refused. */
-#define RISO_USER_VERSION	2
+#define RISO_USER_VERSION	3
 
 /* What goes straight is counted in as many places, so that threads need not share one. */
 #define RISO_USER_LANES		32
@@ -92,7 +92,7 @@ struct riso_kdir {
  * struct riso_kpage - what the kernel tells a process
  * @version: RISO_USER_VERSION
  * @mode: enum riso_user_mode
- * @classes: changes when the class of a registered queue pair may have changed
+ * @classes: changes when the class or the flags of a registered queue pair may have changed
  * @op_bytes: least cost of a work request
  * @header: bytes around the payload of each packet
  * @slice_ns: length of a slice
@@ -194,19 +194,29 @@ struct riso_ioc_attach {
 /* For riso_ioc_register.class: the rules decide alone. */
 #define RISO_CLASS_BY_RULE	0xffffffffU
 
+/*
+ * Of riso_ioc_register.flags: RDMA_WRITE_WITH_IMM may be cut into WRITEs and, at last, one
+ * with the immediate. The peer is told the bytes of that one only.
+ */
+#define RISO_REGISTER_CUT_IMM	0x1U
+
 /**
  * struct riso_ioc_register - a queue pair takes part
  * @qpn: its number
  * @class: wish, an enum riso_class or RISO_CLASS_BY_RULE; the class in force is
  *	returned
+ * @flags: 0; RISO_REGISTER_* are returned
+ * @pad: 0
  *
  * May be repeated: it then asks again. Errors: ENOENT when the process has no such
  * queue pair on the device; EPERM when no rule lets it choose that class; EINVAL for what
- * is no class.
+ * is no class, and for flags.
  */
 struct riso_ioc_register {
 	__u32 qpn;
 	__u32 class;
+	__u32 flags;
+	__u32 pad;
 };
 
 #define RISO_IOC_REGISTER	_IOWR(RISO_IOC_MAGIC, 1, struct riso_ioc_register)
