@@ -63,7 +63,8 @@ enum riso_wr_traits {
  * @opcode: of a work request
  *
  * Only plain WRITE and READ are cut: RC places their bytes in order, so the peer cannot
- * tell. A SEND or an immediate takes a receive of the peer and tells it a length.
+ * tell. A SEND or an immediate takes a receive of the peer and tells it a length. See
+ * riso_wr_may_cut() for who does not read that.
  *
  * Return: bits of &enum riso_wr_traits; of an opcode that is not known, it has data and tells the
  * peer.
@@ -123,6 +124,19 @@ static inline bool riso_wr_is_told(__u32 opcode)
 static inline bool riso_wr_is_cut(__u32 opcode)
 {
 	return riso_wr_traits(opcode) & RISO_WR_CUT;
+}
+
+/**
+ * riso_wr_may_cut - may a work request be cut?
+ * @opcode: of the work request
+ * @cut_imm: WRITEs with immediate data may be: the peer does not read the length that its
+ *	receive tells, which is that of the last piece
+ *
+ * Return: true if so.
+ */
+static inline bool riso_wr_may_cut(__u32 opcode, bool cut_imm)
+{
+	return riso_wr_is_cut(opcode) || (cut_imm && opcode == RISO_OPCODE_WRITE_IMM);
 }
 
 static inline bool riso_wr_is_user(__u32 opcode)

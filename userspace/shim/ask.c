@@ -41,10 +41,10 @@ pthread_mutex_t shim_class_lock = PTHREAD_MUTEX_INITIALIZER;
 int shim_ask_class_and_lock(struct shim_qp *f, uint32_t wish)
 {
 	struct shim_member *m = f->ctx->m;
-	uint32_t class_id = wish;
+	uint32_t class_id = wish, flags = 0;
 	int err;
 
-	err = shim_member_register(m, f->qp->qp_num, &class_id);
+	err = shim_member_register(m, f->qp->qp_num, &class_id, &flags);
 	if (err)
 		return err;
 	if (class_id != RISO_CLASS_LATENCY)
@@ -52,6 +52,7 @@ int shim_ask_class_and_lock(struct shim_qp *f, uint32_t wish)
 	shim_lock(&m->lock);
 	f->alone = false;
 	f->class_id = class_id;
+	f->cut_imm = flags & RISO_REGISTER_CUT_IMM;
 	__atomic_store_n(&f->paced, class_id != RISO_CLASS_LATENCY, __ATOMIC_RELAXED);
 	if (m->upage->lanes <= f->lane)
 		__atomic_store_n(&m->upage->lanes, f->lane + 1, __ATOMIC_RELAXED);

@@ -183,18 +183,21 @@ static int ask_by_file(struct shim_member *m, unsigned long request, const void 
  * @m: the member, not locked
  * @qpn: number of the queue pair
  * @class_id: the wish, and the class in force
+ * @flags: RISO_REGISTER_* in force
  *
  * Return: 0 or an error.
  */
-int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id)
+int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id,
+			 uint32_t *flags)
 {
 	struct riso_ioc_register reg = { .qpn = qpn, .class = *class_id };
-
 	int err = ask_by_file(m, RISO_IOC_REGISTER, &reg);
 
-	if (!err)
-		*class_id = reg.class;
-	return err;
+	if (err)
+		return err;
+	*class_id = reg.class;
+	*flags = reg.flags;
+	return 0;
 }
 
 /**

@@ -132,7 +132,8 @@ bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mod
 bool shim_member_news(const struct shim_member *m);
 void shim_member_take(struct shim_member *m, uint64_t now);
 void shim_member_publish(struct shim_member *m);
-int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id);
+int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id,
+			 uint32_t *flags);
 void shim_wait_kernel(struct shim_member *m, const struct riso_ioc_wait *w);
 void shim_member_close_file(struct shim_member *m);
 void shim_free_member(struct shim_member *m);

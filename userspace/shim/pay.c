@@ -53,7 +53,7 @@ static uint32_t chunk_size(const struct shim_qp *f, const struct shim_rec *rec)
 /* The size of the pieces that a message is cut into, 0 if it goes whole */
 static uint32_t shim_get_cut_size(const struct shim_qp *f, const struct shim_rec *rec)
 {
-	if ((rec->wr.send_flags & IBV_SEND_INLINE) || !riso_wr_is_cut(rec->wr.opcode))
+	if ((rec->wr.send_flags & IBV_SEND_INLINE) || !riso_wr_may_cut(rec->wr.opcode, f->cut_imm))
 		return 0;
 	return chunk_size(f, rec);
 }

@@ -2,7 +2,7 @@
 /*
  * Posting: pieces become work requests of the provider.
  *
- * Owns the cutting of RDMA_WRITE and RDMA_READ into pieces, the batch that is given to the
+ * Owns the cutting of messages into pieces, the batch that is given to the
  * provider, and the turns of the flows. What the provider refuses goes back into the queue,
  * to its caller, or into an error completion.
  *
@@ -74,6 +74,11 @@ static void cut_piece(struct shim_qp *f, const struct shim_piece *p,
 {
 	struct riso_cursor *cur = &f->sq.cur;
 
+	/* The peer hears of the last piece only: all are there then. */
+	if (!p->last && wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+		wr->opcode = IBV_WR_RDMA_WRITE;
+		wr->send_flags &= ~IBV_SEND_SOLICITED;
+	}
 	wr->wr.rdma.remote_addr += cur->done;
 	if (cur->done)
 		wr->send_flags &= ~IBV_SEND_FENCE;

@@ -41,6 +41,7 @@ struct shim_ctx;
  * @class_wish: the class that the program asks for, whether it is allowed or not, or
  *	RISO_CLASS_BY_RULE; under shim_class_lock
  * @class_id: the class in force
+ * @cut_imm: WRITEs with immediate data may be cut
  * @paced: its class is a paced one, so calls go straight only while the device is open; changes
  *	with @alone and @class_id, read without a lock
  * @lane: what goes straight meanwhile is counted in this element of riso_upage.passed
@@ -88,6 +89,7 @@ struct shim_qp {
 	bool raw;
 	uint32_t class_wish;
 	uint32_t class_id;
+	bool cut_imm;
 	bool paced;
 	uint32_t lane;
 	uint32_t classes;

@@ -81,6 +81,9 @@ static void knows_each(void **state)
 		assert_int_equal(riso_wr_is_fetch(opcode), has(e, 'f'));
 		assert_int_equal(riso_wr_is_told(opcode), has(e, 't'));
 		assert_int_equal(riso_wr_is_cut(opcode), has(e, 'c'));
+		assert_int_equal(riso_wr_may_cut(opcode, false), has(e, 'c'));
+		assert_int_equal(riso_wr_may_cut(opcode, true),
+				 has(e, 'c') || opcode == RISO_OPCODE_WRITE_IMM);
 		assert_int_equal(riso_wr_is_user(opcode), has(e, 'u'));
 	}
 	assert_int_equal(riso_wr_kind(UINT32_MAX), RISO_WR_UNKNOWN);

@@ -102,7 +102,9 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 			errno = EINVAL;
 		fake_kernel.wish = reg->class;
 		fake_kernel.registers++;
+		assert_int_equal(reg->flags, 0);
 		reg->class = fake_kernel.class_id;
+		reg->flags = fake_kernel.register_flags;
 		break;
 	case RISO_IOC_WAIT:
 		w = arg;
@@ -274,6 +276,7 @@ void fake_kernel_reset(void)
 	fake_kernel.k.dir[0].chunk = FAKE_CHUNK;
 	fake_kernel.k.dir[1].chunk = FAKE_CHUNK;
 	fake_kernel.class_id = RISO_CLASS_BANDWIDTH;
+	fake_kernel.register_flags = 0;
 	fake_kernel.open_err = 0;
 	fake_kernel.attach_err = 0;
 	fake_kernel.map_err = 0;

@@ -32,6 +32,7 @@ struct fake_kernel {
 		char uroom[4096];
 	};
 	uint32_t class_id;		/* class that REGISTER returns */
+	uint32_t register_flags;	/* flags that it returns */
 	uint32_t wish;			/* class that the last REGISTER asked for */
 	int open_err;			/* error of open(), 0 for none */
 	int attach_err;			/* error of ATTACH */

@@ -96,7 +96,8 @@ static void fake_carry_out(const struct ibv_send_wr *wr)
 	uint8_t *at = (uint8_t *)(uintptr_t)wr->wr.rdma.remote_addr;
 	int i;
 
-	if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_READ)
+	if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_READ &&
+	    wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
 		return;
 	for (i = 0; i < wr->num_sge; i++) {
 		void *mem = (void *)(uintptr_t)wr->sg_list[i].addr;

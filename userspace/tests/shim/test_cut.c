@@ -107,6 +107,94 @@ static void inline_data(void **state)
 	assert_memory_equal(prog_local, prog_remote, FAKE_INLINE);
 }
 
+/* WRITEs 1 MB with an immediate; how many work requests that takes. */
+static uint32_t write_imm(struct prog *p, uint64_t wr_id)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)prog_local, .length = MB };
+	struct ibv_send_wr wr = {
+		.wr_id = wr_id,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
+		.imm_data = 0x01020304,
+		.wr.rdma.remote_addr = (uintptr_t)prog_remote,
+	};
+	uint32_t before = p->qp->posted;
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	memset(prog_remote, 0, MB);
+	assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, &wr, &bad), 0);
+	/* One completion, and it takes what a whole message may cost. */
+	fake_grant(RISO_USER_TX, 2 * fake_cost(MB));
+	prog_pump(p, wr_id, 1);
+	assert_int_equal(prog_poll_one(p, &wc), 0);
+	assert_memory_equal(prog_local, prog_remote, MB);
+	return p->qp->posted - before;
+}
+
+/* The last piece tells the peer, and no other. */
+static void expect_told_last(const struct fake_qp *qp, uint32_t num)
+{
+	const struct ibv_send_wr *wr;
+	uint32_t i;
+
+	for (i = qp->posted - num; i != qp->posted; i++) {
+		wr = &qp->sq[i % FAKE_SQ].wr;
+		if (i + 1 == qp->posted) {
+			assert_int_equal(wr->opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
+			assert_int_equal(wr->imm_data, 0x01020304);
+			assert_true(wr->send_flags & IBV_SEND_SOLICITED);
+		} else {
+			assert_int_equal(wr->opcode, IBV_WR_RDMA_WRITE);
+			assert_false(wr->send_flags & IBV_SEND_SOLICITED);
+		}
+	}
+}
+
+/* Those with an immediate are cut as long as the rule allows it. */
+static void imm(void **state)
+{
+	struct prog *p = *state;
+
+	prog_fill(prog_local);
+	assert_int_equal(write_imm(p, 1), 1);
+	expect_told_last(p->qp, 1);
+	fake_kernel.register_flags = RISO_REGISTER_CUT_IMM;
+	fake_kernel.k.classes++;
+	assert_int_equal(write_imm(p, 2), MB / FAKE_CHUNK);
+	expect_told_last(p->qp, MB / FAKE_CHUNK);
+	fake_kernel.register_flags = 0;
+	fake_kernel.k.classes++;
+	assert_int_equal(write_imm(p, 3), 1);
+}
+
+/* What fits into a chunk, and what is inline, is as it was. */
+static void imm_whole(void **state)
+{
+	struct prog *p = *state;
+
+	fake_kernel.register_flags = RISO_REGISTER_CUT_IMM;
+	fake_kernel.k.classes++;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE_WITH_IMM, 1, FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	prog_pump(p, 1, 1);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE_WITH_IMM, 2, 0,
+				   IBV_SEND_SIGNALED), 0);
+	prog_pump(p, 2, 1);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE_WITH_IMM, 3, FAKE_INLINE,
+				   IBV_SEND_SIGNALED | IBV_SEND_INLINE), 0);
+	prog_pump(p, 3, 1);
+	assert_int_equal(p->qp->posted, 3);
+	assert_int_equal(p->qp->sq[0].wr.opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
+	/* A SEND is never cut. */
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND_WITH_IMM, 4, 2 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	prog_pump(p, 4, 1);
+	assert_int_equal(p->qp->posted, 4);
+}
+
 /* A message costs what it would cost a user of the kernel. */
 static void costs(void **state)
 {
@@ -144,6 +232,8 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(read_bytes),
 	PROG_TEST(read_byte_len),
 	PROG_TEST(inline_data),
+	PROG_TEST(imm),
+	PROG_TEST(imm_whole),
 	PROG_TEST_EMPTY(costs),
 	PROG_TEST(chunks_rounded),
 };
