@@ -339,11 +339,12 @@ int main(int argc, char **argv)
 
 	program = argv[0];
 	if (argc < 3)
-		errx(2, "usage: shim_stress mix|error|fork|kill SEED [NUMBER]");
+		errx(2, "usage: shim_stress mix|cut-imm|error|fork|kill SEED [NUMBER]");
 	seed = strtoull(argv[2], NULL, 0);
 	num = argc > 3 ? strtod(argv[3], NULL) : 1;
 	mix_watch(ALARM_US);
-	if (!strcmp(argv[1], "mix"))
+	mix_cuts_imm = !strcmp(argv[1], "cut-imm");
+	if (mix_cuts_imm || !strcmp(argv[1], "mix"))
 		printf("# seed %llu: %llu KB\n", seed,
 		       traffic(seed, many, ARRAY_SIZE(many), num * 1e9) / 1024);
 	else if (!strcmp(argv[1], "error"))
@@ -352,5 +353,7 @@ int main(int argc, char **argv)
 		return fork_mode(seed, num * 1e9);
 	else if (!strcmp(argv[1], "kill"))
 		return kill_mode(seed, num);
+	if (mix_cuts_imm && !mix_pieces)
+		mix_fail("no WRITE with an immediate was cut");
 	return 0;
 }

@@ -82,6 +82,18 @@ loads()
 	return 1
 }
 
+# For a program that does not read the length that its receives tell
+cuts_imm()
+{
+	local rule status=0
+
+	rule=$(rdma-isolate -j rule add comm shim_stress class bandwidth cut-imm on |
+		jq '.[0].id') || return
+	waited stress "$SHIM" cut-imm 4 || status=1
+	rdma-isolate rule delete id "$rule"
+	return "$status"
+}
+
 dir=$(mktemp -d)
 trap cleanup EXIT
 shim_setup
@@ -89,10 +101,11 @@ for name in plain shimmed; do
 	ln -s "$(command -v rperf)" "$dir/$name"
 done
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 11
 check "a mix, without the shim" stress "" mix 2
 check "a mix" waited stress "$SHIM" mix 4
 check "a mix, another one" waited stress "$SHIM" mix 4
+check "a mix, WRITEs with an immediate are cut" cuts_imm
 check "errors, without the shim" stress "" error
 check "errors" waited stress "$SHIM" error
 check "fork and exec" waited stress "$SHIM" fork 4

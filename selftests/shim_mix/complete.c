@@ -9,6 +9,9 @@
 
 enum { MAX_POLL = 16 };
 
+bool mix_cuts_imm;
+unsigned long mix_pieces;
+
 /* Done with all that nobody needs any more. */
 static void retire(struct mix_pair *p)
 {
@@ -137,6 +140,15 @@ static struct mix_op *find_sent_to(struct mix_pair *p, __u64 recv_no)
 	mix_fail("a receive of nothing");
 }
 
+/* Does a receive tell the length of its message, or of a last piece that it was cut to? */
+static bool has_length(const struct mix_op *op, __u32 byte_len)
+{
+	if (!mix_cuts_imm || mix_is_send(op) || byte_len == op->len)
+		return byte_len == op->len;
+	__atomic_add_fetch(&mix_pieces, 1, __ATOMIC_RELAXED);
+	return byte_len && byte_len < op->len;
+}
+
 static void on_recv(struct mix_pair *p, const struct ibv_wc *wc, bool ordered)
 {
 	struct mix_recv *r = NULL;
@@ -155,7 +167,7 @@ static void on_recv(struct mix_pair *p, const struct ibv_wc *wc, bool ordered)
 		mix_fail("a receive has overtaken others");
 	op = find_sent_to(p, r->no);
 	send = mix_is_send(op);
-	if (op->received || wc->byte_len != op->len ||
+	if (op->received || !has_length(op, wc->byte_len) ||
 	    wc->opcode != (send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM) ||
 	    !!(wc->wc_flags & IBV_WC_WITH_IMM) != mix_has_imm(op) ||
 	    (mix_has_imm(op) && wc->imm_data != op->imm))

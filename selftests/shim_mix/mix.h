@@ -201,6 +201,10 @@ void mix_must_be_empty(struct mix_world *w);
 #pragma weak rdma_isolate_set_class
 int rdma_isolate_set_class(struct ibv_qp *qp, int class_id);
 
+/* complete.c: WRITEs with an immediate may be cut, and how many were */
+extern bool mix_cuts_imm;
+extern unsigned long mix_pieces;
+
 /* watch.c: how many have completed, and whose pairs the watchdog shows */
 extern unsigned long mix_beats;
 extern struct mix_world *mix_watched;
