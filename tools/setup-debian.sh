@@ -8,6 +8,7 @@
 #   setup-debian.sh debug   also the kernel with KASAN, lockdep and kmemleak (about 9
 #                           minutes on 2 cores)
 #   setup-debian.sh kcsan   as vm, and the kernel with KCSAN
+#   setup-debian.sh kv      as vm, and Mooncake's transfer engine
 # What is there already is left alone, so that a second run costs nothing.
 # Everything that is no Debian package goes to $RISO_CACHE.
 set -eu
@@ -20,6 +21,9 @@ want=${1:-vm}
 # packages only pull in the newest kernel of their series.
 series="6.1 6.12"
 virtme_ng=1.42
+# Its wheel for the Python of Debian 12
+mooncake=0.3.13.post1
+mooncake_sha256=ca9f668a04ffe648b250fda28b97d0a7da149cb110dec5cf3d166a9e68afc940
 
 build_packages="build-essential pkg-config git kmod rsync linux-headers-amd64
 	linux-headers-6.12-amd64 libibverbs-dev librdmacm-dev libmnl-dev
@@ -30,6 +34,7 @@ vm_packages="qemu-system-x86 busybox-static file zstd python3-venv rdma-core
 	ibverbs-utils ibverbs-providers rdmacm-utils perftest qperf ucx-utils
 	bpftrace nvme-cli fio iproute2 jq procps util-linux systemd udev rpcbind
 	openmpi-bin libopenmpi-dev libfabric-bin libjemalloc2 python3-pyverbs"
+kv_packages="libnuma1 libcurl4"
 debug_packages="flex bison bc libelf-dev libssl-dev dwarves cpio"
 
 say()
@@ -112,6 +117,22 @@ make_venv()
 	python3 -m venv "$cache/venv"
 	"$cache/venv/bin/pip" -q --disable-pip-version-check install \
 		"virtme-ng==$virtme_ng"
+}
+
+# Without what it names as needed, which is for other parts of it than the engine.
+make_mooncake_venv()
+{
+	local venv=$cache/mooncake
+
+	[ "$(cat "$venv/.complete" 2>/dev/null)" != "$mooncake_sha256" ] || return 0
+	say "installing Mooncake's transfer engine $mooncake"
+	rm -rf "$venv"
+	python3 -m venv "$venv"
+	"$venv/bin/pip" -q --disable-pip-version-check install --no-deps --only-binary :all: \
+		--require-hashes -r /dev/stdin <<-END
+		mooncake-transfer-engine-non-cuda==$mooncake --hash=sha256:$mooncake_sha256
+		END
+	echo "$mooncake_sha256" >"$venv/.complete"
 }
 
 # Debian 12's own QEMU emulates several processors with a race: a guest that patches its
@@ -217,8 +238,8 @@ build_kernel()
 }
 
 case $want in
-build|style|vm|debug|kcsan) ;;
-*)	echo "usage: setup-debian.sh [build|style|vm|debug|kcsan]" >&2
+build|style|vm|debug|kcsan|kv) ;;
+*)	echo "usage: setup-debian.sh [build|style|vm|debug|kcsan|kv]" >&2
 	exit 2
 	;;
 esac
@@ -226,7 +247,8 @@ esac
 # shellcheck disable=SC2046,SC2086 # lists of words
 install_packages $build_packages \
 	$([ "$want" = build ] || echo $style_packages) \
-	$(case $want in vm|debug|kcsan) echo $vm_packages ;; esac) \
+	$(case $want in vm|debug|kcsan|kv) echo $vm_packages ;; esac) \
+	$([ "$want" != kv ] || echo $kv_packages) \
 	$(case $want in debug|kcsan) echo $debug_packages ;; esac)
 [ "$want" = build ] && exit
 
@@ -239,6 +261,7 @@ for s in $series; do
 done
 make_venv
 fetch_qemu
+[ "$want" != kv ] || make_mooncake_venv
 # Code that is built without these flags is not checked. KASAN checks modules: ours, the RDMA
 # core and its users. The kernel itself is built without checks, which halves the time that
 # it takes when it is emulated; its allocator still marks memory that is free. KCSAN checks
