@@ -112,7 +112,7 @@ check-full: export RISO_CASES ?= all
 check-full: export RISO_TIMEOUT ?= 7200
 check-full: export RISO_LIMIT ?= 36000
 check-full: export RISO_EVERYWHERE = 1
-check-full: check ## every test for hours
+check-full: setup-kv check ## every test for hours
 
 check-unit: setup-build ## tests that need no virtual machine
 	@for d in $(PARTS) userspace/tests; do \
@@ -138,6 +138,10 @@ bench-shim: setup-build ## measure what the verbs shim costs, on one pinned proc
 demo: setup-vm ## show what it does, in a virtual machine
 	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
 	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER)) -p demo
+
+demo-kv: setup-kv ## show it with the transfers of a key-value cache, by Mooncake; 15 minutes
+	@$(MAKE) -s KVER=$(firstword $(CHECK_KVER)) selftests
+	@selftests/bench/run.sh -k $(firstword $(CHECK_KVER)) -p kv
 
 vm-shell: setup-vm ## look inside a virtual machine
 	@$(MAKE) -s selftests
@@ -238,4 +242,5 @@ clean: ## remove what was built
 	for d in $(PARTS) userspace/tests; do $(MAKE) -C $$d clean || exit; done
 
 .PHONY: all help headers links module parts $(PARTS) selftests check check-full \
-	check-unit bench bench-links bench-shim demo vm-shell style sparse install install-dkms uninstall clean
+	check-unit bench bench-links bench-shim demo demo-kv vm-shell style sparse install \
+	install-dkms uninstall clean

@@ -15,6 +15,7 @@
 . "$(dirname "$0")/shim.inc"
 . "$(dirname "$0")/agent.inc"
 . "$(dirname "$0")/hostile.inc"
+. "$(dirname "$0")/kv.inc"
 
 LINK=400mbit
 SAFE_UTIL=385mbit
@@ -44,6 +45,7 @@ shim)		PLAN="$SHIM_BASELINE $SHIM_ISOLATED"; REPEATS=${RISO_REPEATS:-3} ;;
 hostile)	PLAN="$HOSTILE_PHASES"; REPEATS=1 ;;
 agent)		PLAN="shim_plain_one $AGENT_PHASES"; REPEATS=1 ;;
 demo)		PLAN="alone beside isolated"; REPEATS=1; PROBES=3000 ;;
+kv)		PLAN="$KV_PHASES"; REPEATS=1 ;;
 *)		PLAN="$RISO_PLAN"; REPEATS=${RISO_REPEATS:-1} ;;
 esac
 
@@ -437,6 +439,7 @@ phase_dump()
 # --- all of them ------------------------------------------------------------
 
 bulk=()
+receivers=()
 trap 'kill $(jobs -p) 2>/dev/null; dmesg >"$RISO_OUT/dmesg"' EXIT
 
 setup_rxe_pair 0 "$LINK" && setup_rxe_pair 1 "$LINK" || die "no rxe devices"
@@ -447,9 +450,10 @@ start_nvmet riso0 10.0.0.2 1024 && start_nvmet riso1 10.0.0.2 1024 ||
 connect riso0 10.0.0.1
 stage_binary rperf fio awk date sleep
 command -v rdma-isolate >/dev/null && stage_binary rdma-isolate
-case $PLAN in *shim_*|*agent_*) stage_binary sed tr rm && stage_shim ;; esac
+case $PLAN in *shim_*|*agent_*|*kv_*) stage_binary sed tr rm && stage_shim ;; esac
 case $PLAN in *agent_*) stage_agent ;; esac
 case $PLAN in *hostile_*) stage_binary "$(dirname "$0")/../hostile" ;; esac
+case $PLAN in *kv_*) stage_kv ;; esac
 case $PLAN in *crowd_*) stage_binary "$(dirname "$0")/../crowd" ;; esac
 
 for PHASE in $PLAN; do

@@ -9,6 +9,7 @@ import statistics
 import sys
 
 import agent
+import kv
 
 SECTOR = 512
 
@@ -383,7 +384,7 @@ def print_loads(p, result):
 def print_rows(p, result):
     plain = p.loads("shim_plain_one", all_mb_per_s)
     measured = [row for row in rows(p) + shim_rows(p) + hostile_rows(p) +
-                agent.rows(p, plain)
+                agent.rows(p, plain) + kv.rows(p)
                 if row[1] is not None]
     if measured:
         print(f"{'':60}{'measured':>9}  {'must':10}aim")
@@ -434,7 +435,9 @@ def main():
     if args.plan == "demo":
         print_demo(p)
     else:
-        print_probes(p, result)
+        if p.runs.keys() & dict(PROBES).keys():
+            print_probes(p, result)
+        kv.print_table(p, result)
         print_storage(p, result)
         print_loads(p, result)
         print_rows(p, result)

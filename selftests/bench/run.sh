@@ -7,12 +7,13 @@
 #
 # PLAN is "full" (the default), "baseline" (no module), "demo", "shim" (programs
 # with the verbs shim, which has to be built), "agent" (what the agent makes of
-# them), "hostile" (what threads that only ask do to others), or any phases of
-# phases.sh, shim.inc, agent.inc and hostile.inc, as in -p "alone beside
-# isolated"; or "links", and parts of links.sh if not all of them are wanted, as in
-# -p "links cost busy". Prints a table, and leaves result.json beside the raw figures in DIR
-# (build/bench/RELEASE-PLAN), with a picture of each phase that was recorded, and one
-# of what both laws of the agent would have made of the latencies of agent_grow.
+# them), "hostile" (what threads that only ask do to others), "kv" (the transfers of a
+# key-value cache), or any phases of phases.sh, shim.inc, agent.inc, hostile.inc and
+# kv.inc, as in -p "alone beside isolated"; or "links", and parts of links.sh if not
+# all of them are wanted, as in -p "links cost busy". Prints a table, and leaves
+# result.json beside the raw figures in DIR (build/bench/RELEASE-PLAN), with a picture of
+# each phase that was recorded, one of "kv", and one of what both laws of the agent would
+# have made of the latencies of agent_grow.
 #
 # With -c the machine has that many CPUs and the clock of the host, for what one CPU cannot
 # show; the host should do nothing else.
@@ -68,6 +69,10 @@ status=0
 measure phases.sh 3600 || status=$?
 "$here/report.py" --kernel "$rel" --plan "$plan" --clock "$clock_name" \
 	--commit "$commit" "$out"
+if [ "$plan" = kv ] && [ "$status" -eq 0 ]; then
+	"$top/tools/plot/latency.py" "$out/result.json" >"$out/kv.svg"
+	echo "$out/kv.svg has the picture"
+fi
 for trace in "$out"/*.trace; do
 	[ ! -e "$trace" ] || "$top/tools/plot/agent.py" "$out" \
 		"$(basename "$trace" .trace)" >"${trace%.trace}.svg"
