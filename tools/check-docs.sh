@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Does another page lead to each page of Documentation/, do the links lead anywhere, is the
-# picture of the results what its figures give, and does docutils understand the pages,
+# Does another page lead to each page of Documentation/, do the links lead anywhere, are the
+# pictures of the results what their figures give, and does docutils understand the pages,
 # where it is installed.
 set -u
 
@@ -64,8 +64,10 @@ for page in *.md; do
 		[ -e "$link" ] || wrong "$page leads to $link, which is not there"
 	done
 done
-tools/plot/latency.py $results/latency.json | cmp -s - $results/latency.svg ||
-	wrong "$results/latency.svg is not what latency.json gives"
+for picture in latency kv; do
+	tools/plot/latency.py $results/$picture.json | cmp -s - $results/$picture.svg ||
+		wrong "$results/$picture.svg is not what $picture.json gives"
+done
 if python3 -c 'import docutils.__main__' 2>/dev/null; then
 	for page in $pages; do
 		said=$(understood "$page") && wrong "$said"
