@@ -240,6 +240,7 @@ struct riso_arb {
  * @slice_ns: length of a slice
  * @sparse: cost bytes without a grant in each
  * @window: cost bytes out, per queue pair
+ * @rate: cost bytes per second of all together, 0 while nobody shapes
  * @over_target: Target99 is missed
  */
 struct riso_pacing {
@@ -249,6 +250,7 @@ struct riso_pacing {
 	u32 slice_ns;
 	u64 sparse;
 	u64 window;
+	u64 rate;
 	bool over_target;
 };
 

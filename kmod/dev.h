@@ -198,6 +198,9 @@ struct riso_change {
  * @window: bytes that may stand in a shaped device
  * @timer_ns: when @timer fires, U64_MAX when it is not armed
  * @want_ns: when @timer shall fire, collected during a run
+ * @late_ns: how late the timer was lately at worst
+ * @late_at_ns: when @late_ns was noted
+ * @linger_ns: until then it is looked at what processes want that are granted something and poll
  * @ran_ns: when the scheduler ran last
  * @look_ns: how long the timer waits before it looks for completions that nobody polls, where
  *	completions drive
@@ -306,6 +309,9 @@ struct riso_dev {
 	u64 window;
 	u64 timer_ns;
 	u64 want_ns;
+	u64 late_ns;
+	u64 late_at_ns;
+	u64 linger_ns;
 	u64 ran_ns;
 	u64 look_ns;
 	u64 looked_for_ns;

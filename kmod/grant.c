@@ -307,6 +307,40 @@ void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
 }
 
 /**
+ * riso_grant_polls - does a process see by itself what it is granted?
+ * @pr: the process
+ *
+ * Return: true if it says so.
+ */
+bool riso_grant_polls(const struct riso_process *pr)
+{
+	return READ_ONCE(pr->upage->polls);
+}
+
+/**
+ * riso_grant_looked - tell a process that polls when it was looked at
+ * @pr: the process
+ * @now: time, ns
+ */
+void riso_grant_looked(struct riso_process *pr, u64 now)
+{
+	lockdep_assert_held(&pr->rd->lock);
+	if (riso_grant_polls(pr))
+		WRITE_ONCE(pr->kpage->looked, now + pr->offset_ns);
+}
+
+/**
+ * riso_grant_linger - tell a process how long it need not call
+ * @pr: the process
+ * @until: until then it is looked at what it wants, ns
+ */
+void riso_grant_linger(struct riso_process *pr, u64 until)
+{
+	lockdep_assert_held(&pr->rd->lock);
+	WRITE_ONCE(pr->kpage->looks_until, until + pr->offset_ns);
+}
+
+/**
  * riso_grant_classes - the class of a registered QP has changed
  * @pr: the process
  */
@@ -331,6 +365,7 @@ void riso_grant_pace(struct riso_process *pr, const struct riso_pacing *p)
 	WRITE_ONCE(page->slice_ns, p->slice_ns);
 	WRITE_ONCE(page->sparse, p->sparse);
 	WRITE_ONCE(page->window, p->window);
+	WRITE_ONCE(page->rate, p->rate);
 	WRITE_ONCE(page->over_target, p->over_target);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		WRITE_ONCE(page->dir[dir].chunk, p->chunk);

@@ -127,6 +127,9 @@ u64 riso_grant_sum_told(const struct riso_process *pr);
 bool riso_grant_wishes(const struct riso_process *pr);
 void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
 		     u64 not_after, u64 now);
+bool riso_grant_polls(const struct riso_process *pr);
+void riso_grant_looked(struct riso_process *pr, u64 now);
+void riso_grant_linger(struct riso_process *pr, u64 until);
 void riso_grant_classes(struct riso_process *pr);
 void riso_grant_pace(struct riso_process *pr, const struct riso_pacing *p);
 

@@ -69,3 +69,23 @@ bool riso_limits_update(struct riso_dev *rd)
 	rd->bounds = bounds;
 	return true;
 }
+
+/**
+ * riso_limits_note_late - note how late the timer is, if it is
+ * @rd: the device
+ * @now: time, ns; the timer has fired, or should have
+ *
+ * A host whose timers are late is so now and then, for milliseconds, and not in between.
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_limits_note_late(struct riso_dev *rd, u64 now)
+{
+	u64 since = min_t(u64, now - rd->late_at_ns, RISO_LATE_NS);
+	u64 late = now > rd->timer_ns ? now - rd->timer_ns : 0;
+
+	lockdep_assert_held(&rd->lock);
+	rd->late_ns -= div_u64(rd->late_ns * since, RISO_LATE_NS);
+	rd->late_ns = min_t(u64, max(rd->late_ns, late), NSEC_PER_SEC);
+	rd->late_at_ns = now;
+}

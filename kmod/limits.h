@@ -24,6 +24,10 @@ enum {
 	 * group is as long by the clock.
 	 */
 	RISO_SLICE_NS = 200 * NSEC_PER_USEC,
+	/* How late timers were is forgotten in 50 ms. */
+	RISO_LATE_NS = 50 * NSEC_PER_MSEC,
+	/* What late timers miss is made up for 5 ms back: half of the time a grant is good. */
+	RISO_MAKE_UP_NS = 5 * NSEC_PER_MSEC,
 	/* The window of a device that nobody shapes is 2 ms of its rate, ... */
 	RISO_OPEN_NS = 2 * NSEC_PER_MSEC,
 	/* ... at least 256 KB, which is a few messages of storage, ... */
@@ -237,6 +241,25 @@ static inline u64 riso_lag(const struct riso_dev *rd)
 }
 
 /**
+ * riso_grant_lag - how far the clock may be behind the time when a process is given a grant
+ * @rd: the device
+ *
+ * Where timers are late, what was missed is given together, though it goes out as a burst. In
+ * whole slices, so that a host whose timers are good has no burst.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: ns.
+ */
+static inline u64 riso_grant_lag(const struct riso_dev *rd)
+{
+	u64 lag = min_t(u64, rd->late_ns, RISO_MAKE_UP_NS);
+
+	if (!rd->cfg.inflight_bytes)
+		return riso_tick(rd);
+	return max(riso_tick(rd), lag - lag % RISO_SLICE_NS);
+}
+
+/**
  * riso_limits_rebound - what bounds all flows in one direction has changed
  * @rd: the device
  * @dir: direction
@@ -251,6 +274,7 @@ static inline void riso_limits_rebound(struct riso_dev *rd, enum riso_dir dir)
 	a->bounds += a->bounds == U32_MAX ? 2 : 1;
 }
 
+void riso_limits_note_late(struct riso_dev *rd, u64 now);
 bool riso_limits_update(struct riso_dev *rd);
 
 #endif /* RISO_LIMITS_H */

@@ -141,9 +141,9 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	bool turn = !bill->debt || !riso_line_first(a);
 
 	lockdep_assert_held(&rd->lock);
-	/* No window keeps grants that were missed from going out as a burst. */
+	/* No window of ours keeps grants that were missed from going out as a burst. */
 	if (riso_is_shaped(rd))
-		riso_pacer_advance(&a->pacer, bill->grant ? riso_tick(rd) : riso_lag(rd),
+		riso_pacer_advance(&a->pacer, bill->grant ? riso_grant_lag(rd) : riso_lag(rd),
 				   bill->busy_ns, now);
 	/*
 	 * The clock also says when processes may have grants. Bulk of the kernel that it does not

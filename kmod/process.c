@@ -29,6 +29,12 @@ enum {
 	RISO_GRANT_NS = 10 * NSEC_PER_MSEC,
 	/* The windows of processes allow for a round trip of 1 ms. */
 	RISO_PATH_NS = NSEC_PER_MSEC,
+	/*
+	 * Where timers are late wake-ups are, too: a piece takes half of the time for which a timer
+	 * is late, and what is out four times that time.
+	 */
+	RISO_LATE_PIECES = 2,
+	RISO_LATE_PARTS = 4,
 	/* A process takes about 40 us to wake up and to post. */
 	RISO_LEAD_NS = 40 * NSEC_PER_USEC,
 	/* No grant is for less than 256 bytes, a small message with its headers. */
@@ -163,7 +169,7 @@ static void look_at_process(struct riso_process *pr, bool calls, u64 now)
 	int dir;
 
 	update_process(pr);
-
+	riso_grant_looked(pr, now);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		if (!read_process(pr, dir, now) || (!calls && pr->dir[dir].behind))
 			continue;
@@ -218,13 +224,13 @@ static u64 largest_open_grant(const struct riso_dev *rd)
  */
 static u64 largest_grant(const struct riso_dev *rd)
 {
-	u64 piece;
+	u64 piece, most;
 
 	if (!riso_is_shaped(rd))
 		return largest_open_grant(rd);
 	piece = riso_piece_wire(riso_chunk_round(rd->chunk, rd->mtu), rd->mtu);
-	return piece * max_t(u64, 1, div64_u64(riso_bytes_in(RISO_TICK_NS, rd->cfg.safe_util),
-					       piece));
+	most = riso_bytes_in(max_t(u64, RISO_TICK_NS, riso_grant_lag(rd)), rd->cfg.safe_util);
+	return piece * max_t(u64, 1, div64_u64(most, piece));
 }
 
 /*
@@ -254,6 +260,20 @@ static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes, 
 		return false;
 	riso_process_read_some(rd, now);
 	return riso_pacer_is_full(p, limit, bytes);
+}
+
+/*
+ * A process that polls wants something again soon, and would have to call for it. For as long as
+ * its grant is good, the timer looks instead.
+ */
+static void linger(struct riso_process *pr, u64 now)
+{
+	struct riso_dev *rd = pr->rd;
+
+	if (!riso_grant_polls(pr))
+		return;
+	rd->linger_ns = now + RISO_GRANT_NS;
+	riso_grant_linger(pr, rd->linger_ns);
 }
 
 /**
@@ -320,6 +340,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 	};
 	riso_line_charge(rd, dir, pr->group, &bill, now);
 	update_process_load(pr, dir);
+	linger(pr, now);
 	trace_user_grant(pr, dir, bytes);
 	return true;
 }
@@ -329,18 +350,24 @@ static struct riso_pacing make_pacing(const struct riso_dev *rd, u64 now)
 	bool contested = now < rd->arb[RISO_TX].contested_ns ||
 			 now < rd->arb[RISO_RX].contested_ns;
 	struct riso_pacing p;
+	u64 late;
 
 	/* With what lies between its members, as it is compared. */
 	memset(&p, 0, sizeof(p));
-	p.chunk = riso_is_shaped(rd) ? rd->chunk : RISO_OPEN_CHUNK;
+	p.chunk = RISO_OPEN_CHUNK;
 	p.slice_ns = min_t(u64, paced_slice(rd), U32_MAX);
 	p.sparse = riso_chunk_wire(rd);
 	p.window = U64_MAX;
 	p.over_target = riso_over_target(rd);
-	/* Twice, as the module reads late what a process says of completions. */
-	if (riso_is_shaped(rd))
-		p.window = 2 * rd->window + riso_bytes_in(RISO_PATH_NS,
-						     rd->cfg.max_rate);
+	if (riso_is_shaped(rd)) {
+		p.rate = rd->cfg.safe_util;
+		/* What late timers give at once has to fit. */
+		late = riso_bytes_in(riso_grant_lag(rd), rd->cfg.safe_util);
+		p.chunk = riso_chunk_fill(rd->chunk, late, RISO_LATE_PIECES, RISO_OPEN_CHUNK);
+		/* Twice, as the module reads late what a process says of completions. */
+		p.window = 2 * rd->window + RISO_LATE_PARTS * late +
+			   riso_bytes_in(RISO_PATH_NS, rd->cfg.max_rate);
+	}
 	if (rd->state == RISO_DEV_ENABLE && (riso_is_shaped(rd) || contested))
 		p.mode = RISO_USER_PACED;
 	if (rd->cfg.max_ops)
@@ -401,9 +428,12 @@ void riso_process_refresh_all(struct riso_dev *rd)
  */
 void riso_process_ask(struct riso_process *pr)
 {
+	u64 now = ktime_get_ns();
+
 	lockdep_assert_held(&pr->rd->lock);
+	riso_limits_note_late(pr->rd, now);
 	if (!pr->gone)
-		look_at_process(pr, true, ktime_get_ns());
+		look_at_process(pr, true, now);
 }
 
 /**

@@ -13,6 +13,7 @@
 #include "flow.h"
 #include "grant.h"
 #include "limits.h"
+#include "process.h"
 #include "pump.h"
 #include "sched.h"
 #include "trace.h"
@@ -62,6 +63,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 			((s64)late - (s64)rd->stats[RISO_STAT_LATE_NS]) / 8;
 	}
 	trace_timer_fire(rd, late);
+	riso_limits_note_late(rd, now);
 	WRITE_ONCE(rd->timer_ns, U64_MAX);
 	if (looks_later(rd, now)) {
 		spin_unlock_irqrestore(&rd->lock, flags);
@@ -69,6 +71,8 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	}
 	looked = rd->looks;
 	rd->looked_for_ns = now;
+	if (now < rd->linger_ns)
+		riso_process_read_some(rd, now);
 	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
 		riso_turn_wake(f, now);
 	list_for_each_entry(f, &rd->parked, arb)

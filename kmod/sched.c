@@ -139,7 +139,11 @@ void riso_sched_arm(struct riso_dev *rd, u64 now)
 	bool looks = false;
 
 	rd->want_ns = U64_MAX;
-	if ((!rd->held && !rd->asking && list_empty(&rd->quiet)) || !rd->running)
+	if (!rd->running)
+		return;
+	if (now < rd->linger_ns)
+		when = min(when, now + RISO_TICK_NS);
+	else if (!rd->held && !rd->asking && list_empty(&rd->quiet))
 		return;
 	/*
 	 * Where chunks are too short for a timer, events of the provider start the next run

@@ -102,6 +102,12 @@ struct riso_kdir {
  * @over_target: 1 while an agent finds that latency flows wait longer than they should
  *	(Current99 above Target99), 0 otherwise
  * @pad32: 0
+ * @looks_until: until then the kernel looks at riso_udir.want without a call, all 50 us or so; 0
+ *	for never
+ * @looked: when the kernel looked last, while the process says that it polls. If that is long ago
+ *	and riso_kpage.looks_until is to come, its timer is late, and RISO_IOC_WAIT is in its place
+ * @rate: cost bytes per second that all may post together while there is a latency flow, 0 while
+ *	there is none. What the path of a queue pair holds at this rate may be out besides @window
  * @pad: 0
  * @dir: grants
  */
@@ -116,7 +122,10 @@ struct riso_kpage {
 	__u64 window;
 	__u32 over_target;
 	__u32 pad32;
-	__u64 pad[2];
+	__u64 looks_until;
+	__u64 looked;
+	__u64 rate;
+	__u64 pad[7];
 	struct riso_kdir dir[RISO_USER_DIRS];
 };
 
@@ -155,13 +164,15 @@ struct riso_upassed {
  * struct riso_upage - what a process tells the kernel
  * @dir: by direction
  * @lanes: elements of @passed that are in use, the first ones
+ * @polls: 1 while the process looks at riso_kdir.seq all the time, so that it need not be woken up
  * @pad: 0
  * @passed: what was posted in mode RISO_USER_OPEN and went straight to the device
  */
 struct riso_upage {
 	struct riso_udir dir[RISO_USER_DIRS];
 	__u32 lanes;
-	__u32 pad[15];
+	__u32 polls;
+	__u32 pad[14];
 	struct riso_upassed passed[RISO_USER_LANES];
 };
 
