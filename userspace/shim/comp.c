@@ -16,6 +16,7 @@
 #include "ctx.h"
 #include "guard.h"
 #include "member.h"
+#include "pay.h"
 #include "poller.h"
 #include "qp.h"
 #include "record.h"
@@ -42,6 +43,8 @@ bool shim_comp_translate(struct shim_soft *e)
 	slot = (struct shim_slot *)(uintptr_t)e->wc.wr_id;
 	if (!(slot->flags & SHIM_SLOT_POSTED))
 		return false;
+	if (success && s->flow)
+		shim_measure_path(s->flow, slot);
 	shim_retire_slots(s, slot, !success);
 	if (s->cut_off)
 		return false;

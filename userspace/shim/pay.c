@@ -22,6 +22,7 @@
 #include "post.h"
 #include "qp.h"
 #include "record.h"
+#include "shim.h"
 #include "slot.h"
 
 /* What is held this long without a grant goes out as debt. */
@@ -32,6 +33,8 @@ enum {
 	MAX_SILENT = 16,
 	/* Cost bytes without one: the kernel waits to hear of what is done. */
 	MAX_QUIET = 64 * 1024,
+	/* Bytes: pieces of a long path are no larger, so that small messages do not wait for one. */
+	MAX_PIECE = 128 * 1024,
 };
 
 /* Cost bytes of @len bytes on the path of the flow */
@@ -42,12 +45,39 @@ static uint64_t shim_compute_cost(const struct shim_qp *f, uint32_t len)
 	return shim_cost(len, f->mtu, k->header, k->op_bytes);
 }
 
+/* Half of the pieces that may be out: these are on the path while the others complete. */
+static uint32_t count_path_pieces(const struct shim_qp *f, const struct shim_rec *rec)
+{
+	uint32_t pieces = SHIM_SLOTS;
+
+	if (riso_wr_is_fetch(rec->wr.opcode))
+		pieces = riso_min(pieces, riso_wr_fetches_max(f->max_rd_atomic));
+	return riso_max(pieces / 2, 1);
+}
+
 static uint32_t chunk_size(const struct shim_qp *f, const struct shim_rec *rec)
 {
 	const struct riso_kdir *kdir = &f->ctx->m->kpage->dir[shim_get_dir(rec)];
+	uint32_t chunk = __atomic_load_n(&kdir->chunk, __ATOMIC_RELAXED);
 
-	return riso_chunk_round(__atomic_load_n(&kdir->chunk, __ATOMIC_RELAXED),
-				f->mtu);
+	if (chunk && f->path_bytes > chunk)
+		chunk = riso_chunk_fill(chunk, f->path_bytes, count_path_pieces(f, rec), MAX_PIECE);
+	return riso_chunk_round(chunk, f->mtu);
+}
+
+/* The delay of a path is seen when nothing else of the flow is on it. */
+static bool is_probing(const struct shim_qp *f)
+{
+	return f->path.probes && f->ctx->m->kpage->rate;
+}
+
+/* Cost bytes of a flow that may be out, of which the path holds a part */
+static uint64_t window_of(const struct shim_qp *f)
+{
+	uint64_t window = f->ctx->m->kpage->window;
+	uint64_t path = f->path_bytes + f->path_bytes / 4;
+
+	return window + path < window ? window : window + path;
 }
 
 /* The size of the pieces that a message is cut into, 0 if it goes whole */
@@ -242,13 +272,15 @@ static bool must_signal(const struct shim_qp *f, const struct shim_piece *p, boo
 		return true;
 	if (open)
 		return false;
+	if (is_probing(f))
+		return true;
 	if (sq->silent >= (p->cut ? SHIM_SLOTS / 2 - 1 : MAX_SILENT))
 		return true;
 	if (riso_wr_is_fetch(p->rec->wr.opcode) &&
 	    sq->fetches + 2 >= riso_wr_fetches_max(f->max_rd_atomic))
 		return true;
 	quiet = sq->quiet + p->cost;
-	return quiet >= MAX_QUIET || 2 * quiet >= f->ctx->m->kpage->window;
+	return quiet >= MAX_QUIET || 2 * quiet >= window_of(f);
 }
 
 /* Does the program want its completion? */
@@ -304,11 +336,13 @@ bool shim_has_room(const struct shim_qp *f, const struct shim_piece *p, bool ope
 		return false;
 	if (open || !sq->signaled)
 		return true;
+	if (is_probing(f))
+		return false;
 	if (riso_wr_is_fetch(p->rec->wr.opcode) &&
 	    sq->fetches >= riso_wr_fetches_max(f->max_rd_atomic))
 		return false;
 	return sq->chunks < SHIM_SLOTS && sq->hidden < SHIM_SLOTS &&
-	       sq->cost + p->cost <= f->ctx->m->kpage->window;
+	       sq->cost + p->cost <= window_of(f);
 }
 
 /**
@@ -336,6 +370,39 @@ uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct shim_piece *p
 	if (is_asked(p) || must_signal(f, p, open))
 		flags |= SHIM_SLOT_SIGNALED;
 	return flags;
+}
+
+/**
+ * shim_time_piece - note when a piece is posted, if its completion is to tell of the path
+ * @f: the flow; its member is locked
+ * @slot: of the piece
+ *
+ * One piece of a flow at a time. One that the provider did not take is posted once more.
+ */
+void shim_time_piece(struct shim_qp *f, const struct shim_slot *slot)
+{
+	if (!(slot->flags & SHIM_SLOT_SIGNALED) || (f->timed_ns && f->timed != slot))
+		return;
+	f->timed = slot;
+	f->timed_ns = shim_sys.now();
+}
+
+/**
+ * shim_measure_path - a completion tells how long the path of its flow is
+ * @f: the flow; its member is locked
+ * @slot: what has completed
+ */
+void shim_measure_path(struct shim_qp *f, const struct shim_slot *slot)
+{
+	uint64_t rate = __atomic_load_n(&f->ctx->m->kpage->rate, __ATOMIC_RELAXED);
+
+	if (slot != f->timed || !f->timed_ns)
+		return;
+	if (rate)
+		riso_path_sample(&f->path, f->timed_ns, riso_time_of(slot->cost, rate),
+				 shim_sys.now());
+	f->timed_ns = 0;
+	f->path_bytes = riso_bytes_in(riso_path_delay(&f->path), rate);
 }
 
 /**

@@ -10,6 +10,7 @@
 
 struct shim_qp;
 struct shim_rec;
+struct shim_slot;
 
 /**
  * struct shim_piece - the work request that goes out next
@@ -52,6 +53,8 @@ enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, bool ope
 			 uint64_t now);
 bool shim_has_room(const struct shim_qp *f, const struct shim_piece *p, bool open);
 uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct shim_piece *p, bool open);
+void shim_time_piece(struct shim_qp *f, const struct shim_slot *slot);
+void shim_measure_path(struct shim_qp *f, const struct shim_slot *slot);
 bool shim_pay_part(struct shim_qp *f, const struct shim_piece *p);
 
 #endif /* SHIM_PAY_H */

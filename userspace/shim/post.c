@@ -118,6 +118,8 @@ void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
 		wr->send_flags |= IBV_SEND_SIGNALED;
 	else
 		wr->send_flags &= ~IBV_SEND_SIGNALED;
+	if (!open)
+		shim_time_piece(f, slot);
 	if (p->cut)
 		cut_piece(f, p, wr, sge);
 	count_slot(f, slot);

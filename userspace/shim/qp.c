@@ -122,6 +122,7 @@ static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *at
 	f->depth = real - p->extra;
 	f->max_sge = attr->cap.max_send_sge;
 	f->max_inline = attr->cap.max_inline_data;
+	f->path.rtt_min = RISO_NEVER;
 	f->lane = __atomic_fetch_add(&m->lanes, 1, __ATOMIC_RELAXED) % RISO_USER_LANES;
 	f->ex = ex && ex->wr_start;
 	if (shim_queue_alloc(f, real))
@@ -434,6 +435,7 @@ static int shim_reset_qp(struct shim_qp *f, struct ibv_qp_attr *attr, int mask)
 		shim_comp_abandon(f->cq, f->slots);
 		f->slots = s;
 		memset(&f->sq, 0, sizeof(f->sq));
+		f->timed_ns = 0;
 		f->tail = 0;
 		f->flush = false;
 		/* Pairs with the acquire in shim_queue_stage(). */

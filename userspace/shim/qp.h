@@ -11,6 +11,7 @@
 #include <infiniband/verbs.h>
 #include <linux/rdma_isolate_user.h>
 
+#include "core/estimate.h"
 #include "cq.h"
 #include "post.h"
 #include "registry.h"
@@ -63,6 +64,10 @@ struct shim_ctx;
  * @cost: cost bytes of this flow in shim_book.held, by direction
  * @refused: error of the provider for the record at the head, 0 if there is none
  * @progress_ns: when a piece was posted or paid for last, in nanoseconds of CLOCK_MONOTONIC
+ * @path: how long the path is
+ * @timed: a piece whose completion will tell that, if @timed_ns is not 0
+ * @timed_ns: when it was posted
+ * @path_bytes: cost bytes that the path holds, as far as known
  * @sq: how far the flow has come
  * @tail: position behind the last record
  * @stride: bytes of a record
@@ -109,6 +114,10 @@ struct shim_qp {
 	uint64_t cost[RISO_USER_DIRS];
 	int refused;
 	uint64_t progress_ns;
+	struct riso_path path;
+	const struct shim_slot *timed;
+	uint64_t timed_ns;
+	uint64_t path_bytes;
 	struct shim_sq sq;
 	uint64_t tail;
 	uint32_t stride;

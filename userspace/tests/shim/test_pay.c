@@ -290,6 +290,44 @@ static void asks_again(void **state)
 	prog_pump(p, 1, 3);
 }
 
+/* What is out until the first of it completes after @delay ns */
+static uint32_t count_out(struct prog *p, uint64_t delay)
+{
+	uint32_t posted = p->qp->posted;
+
+	fake_kernel.now += delay;
+	fake_run(p->qp, UINT32_MAX);
+	prog_expect_none(p);
+	return p->qp->posted - posted;
+}
+
+/* A path that is long may be full, by more pieces and by larger ones; and it is measured anew. */
+static void long_path(void **state)
+{
+	const uint64_t chunk = fake_cost(FAKE_CHUNK);
+	struct prog *p = *state;
+	uint64_t posted;
+	uint32_t out;
+
+	fake_kernel.k.window = 2 * chunk;
+	fake_kernel.k.rate = 1000000000;
+	fake_grant_until(RISO_USER_TX, 1ULL << 40, UINT64_MAX);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 4000 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	/* A byte takes a nanosecond, so this is what ten chunks take. */
+	out = count_out(p, 11 * chunk);
+	assert_in_range(out, 12, 15);
+	/* Of a hundred chunks there is no room for so many. */
+	assert_int_equal(count_out(p, 2000000000), 1);
+	posted = fake_kernel.u.dir[0].posted;
+	out = count_out(p, 101 * chunk);
+	assert_in_range(out, 12, SHIM_SLOTS);
+	posted = fake_kernel.u.dir[0].posted - posted;
+	assert_true(posted > 100 * chunk && posted < 150 * chunk);
+	prog_modify(p, IBV_QPS_ERR);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(full_wants_nothing),
 	PROG_TEST(grants_spent_exactly),
@@ -301,6 +339,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(open_and_paced),
 	PROG_TEST(turns),
 	PROG_TEST(asks_again),
+	PROG_TEST(long_path),
 };
 
 const struct prog_tests prog_pay_tests = { tests, ARRAY_SIZE(tests) };
