@@ -76,6 +76,7 @@ void shim_end_poll(struct shim_cq *c, bool shown)
 {
 	struct shim_member *m = c->ctx->m;
 
+	m->polls++;
 	if (shown)
 		shim_cq_shown(c);
 	shim_cq_seen(c);

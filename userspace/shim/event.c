@@ -96,9 +96,13 @@ int shim_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
 
+	int err;
+
 	if (!c)
 		return shim_find_ctx(cq->context)->ops.req_notify_cq(cq, solicited_only);
-	return shim_comp_arm(c, solicited_only);
+	err = shim_comp_arm(c, solicited_only);
+	shim_wake_napping(c->ctx->m);
+	return err;
 }
 
 /* Take a completion for the program, if none waits; true if one waits. Nobody else polls. */

@@ -104,6 +104,7 @@ static void shim_enter_child(void)
 		/* The child may open the device anew. */
 		m->dev[0] = 0;
 		shim_init_wake(m);
+		m->naps = false;
 		m->started = false;
 		m->failed = false;
 	}

@@ -39,14 +39,21 @@ struct shim_slice {
  * shim_budget_expire - drop grants that are void
  * @b: the budget
  * @now: nanoseconds of CLOCK_MONOTONIC
+ *
+ * Return: true if there was something left of one.
  */
-static inline void shim_budget_expire(struct shim_budget *b, __u64 now)
+static inline bool shim_budget_expire(struct shim_budget *b, __u64 now)
 {
+	bool left = false;
 	int i;
 
-	for (i = 0; i < 2; i++)
-		if (b->grant[i].not_after <= now)
-			b->grant[i].bytes = 0;
+	for (i = 0; i < 2; i++) {
+		if (b->grant[i].not_after > now)
+			continue;
+		left = left || b->grant[i].bytes;
+		b->grant[i].bytes = 0;
+	}
+	return left;
 }
 
 /**

@@ -43,6 +43,22 @@ enum {
 	WAIT_PROGRAM = 1000,	/* if the program polls, or to tell what is done */
 };
 
+/*
+ * A program that polls an active CQ every 100 us on average posts by itself what is held. The
+ * helper looks again after an eighth of the time for which it has polled so far, so that one that
+ * computes for a while loses no more than that.
+ */
+enum {
+	POLL_NS = 100000,
+	NAP_PART = 8,
+	NAP_MIN = 1000,		/* microseconds */
+	NAP_MAX = 100000,	/* microseconds: ten looks a second */
+	/* Nanoseconds after which a program that polls looks for the kernel, whose timer is late, ... */
+	LATE_NS = 200000,
+	/* ... and after which it asks once more, where many stand in line. */
+	AGAIN_NS = 1000000,
+};
+
 /* Seconds without anything to do after which it ends. */
 enum { IDLE = 1 };
 
@@ -104,9 +120,36 @@ static uint32_t how_long(const struct shim_member *m)
 	return timeout;
 }
 
-/* Take completions and grants, and post; how long to wait then, 0 for no more. */
-static uint32_t serve(struct shim_member *m, struct riso_ioc_wait *w)
+/* Has the program polled all the time since the last look? Then, how long may the helper nap? */
+static uint32_t how_long_nap(struct shim_member *m, bool forgets)
 {
+	uint64_t now = shim_sys.now();
+	uint64_t polls = m->polls - m->polls_seen;
+	uint64_t nap;
+
+	/* For less than that it may just not have had a processor. */
+	if (!forgets && now - m->looked_ns < NAP_MIN * 1000ULL)
+		return m->naps ? NAP_MIN : 0;
+	if (forgets || polls * POLL_NS < now - m->looked_ns)
+		m->polls_since = 0;
+	else if (!m->polls_since)
+		m->polls_since = now;
+	m->polls_seen = m->polls;
+	m->looked_ns = now;
+	shim_member_set_naps(m, m->polls_since);
+	if (!m->polls_since)
+		return 0;
+	nap = (now - m->polls_since) / NAP_PART / 1000;
+	return nap < NAP_MIN ? NAP_MIN : nap < NAP_MAX ? nap : NAP_MAX;
+}
+
+/*
+ * Take completions and grants, and post. Then @nap_us says how long to nap; else @w how to wait
+ * for the kernel, if its time is not 0.
+ */
+static void serve(struct shim_member *m, struct riso_ioc_wait *w, uint32_t *nap_us)
+{
+	bool forgets = false;
 	struct shim_qp *f;
 
 	shim_lock(&m->lock);
@@ -115,15 +158,17 @@ static uint32_t serve(struct shim_member *m, struct riso_ioc_wait *w)
 		if ((!f->sq.signaled && !f->full) || f->cq->round == m->round)
 			continue;
 		f->cq->round = m->round;
+		/* It polls others only. */
+		forgets = forgets || f->cq->unseen;
 		f->cq->unseen++;
 		shim_comp_reap(f->cq);
 		shim_cq_update(f->cq);
 	}
+	*nap_us = how_long_nap(m, forgets);
 	shim_queue_drive(m);
 	m->waiting = m->held;
 	*w = known(m, how_long(m));
 	shim_unlock(&m->lock);
-	return w->timeout_us;
 }
 
 /* Sleep until there may be something to do; false after IDLE without. */
@@ -136,15 +181,33 @@ static bool wait_idle(struct shim_member *m)
 	return pthread_cond_timedwait(&m->wake, &shim_members.lock, &until) != ETIMEDOUT;
 }
 
+/* Let the program post by itself for a while, or until it stops to poll. */
+static void nap(struct shim_member *m, uint32_t us)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += us * 1000L;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	shim_lock(&shim_members.lock);
+	if (m->refs && __atomic_load_n(&m->naps, __ATOMIC_RELAXED))
+		pthread_cond_timedwait(&m->wake, &shim_members.lock, &until);
+	shim_unlock(&shim_members.lock);
+}
+
 /* Lives until nothing was held for IDLE, or the last context is closed. */
 static void *helper(void *arg)
 {
 	struct shim_member *m = arg;
 	struct riso_ioc_wait w;
+	uint32_t nap_us;
 
 	shim_lock(&shim_members.lock);
 	while (m->refs) {
-		if (!holds(m)) {
+		if (!holds(m) && !__atomic_load_n(&m->naps, __ATOMIC_RELAXED)) {
 			if (!wait_idle(m) && !holds(m))
 				break;
 			continue;
@@ -152,7 +215,10 @@ static void *helper(void *arg)
 		shim_unlock(&shim_members.lock);
 		if (shim_member_stale(m))
 			shim_qps_refresh(m);
-		if (serve(m, &w) && !spin(m, &w))
+		serve(m, &w, &nap_us);
+		if (nap_us)
+			nap(m, nap_us);
+		else if (w.timeout_us && !spin(m, &w))
 			shim_wait_kernel(m, &w);
 		/* Nothing wakes it then: a provider that refuses may take it some other time. */
 		if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED))
@@ -250,15 +316,33 @@ static bool drive(struct shim_member *m)
 	return held;
 }
 
-/* Grants are wanted, and the kernel does not know. */
-static bool must_ask(const struct shim_member *m)
+/* Grants are wanted, and the kernel does not know, or does not look as it said. */
+static bool must_ask(struct shim_member *m)
 {
+	bool wants = false, asked = true;
+	uint64_t now, looked, until;
 	int dir;
 
-	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		if (!m->asked[dir] && m->upage->dir[dir].want)
-			return true;
-	return false;
+	/* What is wanted ahead only, it may look for when it likes. */
+	if (m->naps && !m->held)
+		return false;
+	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
+		if (!m->upage->dir[dir].want)
+			continue;
+		wants = true;
+		asked = asked && m->asked[dir];
+	}
+	if (!wants || !m->naps)
+		return !asked;
+	now = shim_sys.now();
+	looked = __atomic_load_n(&m->kpage->looked, __ATOMIC_RELAXED);
+	until = __atomic_load_n(&m->kpage->looks_until, __ATOMIC_RELAXED);
+	if (looked < m->asked_ns)
+		looked = m->asked_ns;
+	if ((asked || now < until) && now < looked + (now < until ? LATE_NS : AGAIN_NS))
+		return false;
+	m->asked_ns = now;
+	return true;
 }
 
 /**
@@ -267,7 +351,8 @@ static bool must_ask(const struct shim_member *m)
  */
 void shim_unlock_and_drive(struct shim_member *m)
 {
-	bool begins = m->held && !m->waiting;
+	/* One that naps looks before long. */
+	bool begins = m->held && !m->waiting && !m->naps;
 	bool asks = must_ask(m);
 	struct riso_ioc_wait w;
 	int saved;
@@ -286,6 +371,23 @@ void shim_unlock_and_drive(struct shim_member *m)
 	if (begins && !wake_helper(m))
 		drive(m);
 	errno = saved;
+}
+
+/**
+ * shim_wake_napping - the program may not poll for a while
+ * @m: the member, not locked
+ */
+void shim_wake_napping(struct shim_member *m)
+{
+	if (!__atomic_load_n(&m->naps, __ATOMIC_RELAXED))
+		return;
+	shim_lock(&m->lock);
+	m->polls_since = 0;
+	shim_member_set_naps(m, false);
+	shim_unlock(&m->lock);
+	shim_lock(&shim_members.lock);
+	pthread_cond_signal(&m->wake);
+	shim_unlock(&shim_members.lock);
 }
 
 /* Try once more to have a helper where there could be none; false if there still cannot. */

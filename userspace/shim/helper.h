@@ -11,5 +11,6 @@ struct shim_qp;
 void shim_unlock_and_drive(struct shim_member *m);
 void shim_ask_and_drive(struct shim_qp *f);
 void shim_qps_refresh(struct shim_member *m);
+void shim_wake_napping(struct shim_member *m);
 
 #endif /* SHIM_HELPER_H */

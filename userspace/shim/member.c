@@ -87,6 +87,23 @@ bool shim_member_news(const struct shim_member *m)
 	return m->retired || (m->held && shim_has_news(m->kpage, m->seq, m->mode));
 }
 
+/* One that is used is wanted once more, so that the next message finds one. */
+static void add_grant(struct shim_member *m, int dir, const struct riso_grant *g, uint32_t n)
+{
+	struct shim_book *book = &m->book[dir];
+
+	shim_budget_add(&book->budget, g, n);
+	if (book->held)
+		book->ahead = g->bytes;
+}
+
+/* Who lets one go by wants none ahead. */
+static void skip_grant(struct shim_member *m, int dir, uint32_t n)
+{
+	m->book[dir].budget.taken = n;
+	m->book[dir].ahead = 0;
+}
+
 /**
  * shim_member_take - take over what the kernel has granted
  * @m: the member, locked
@@ -105,16 +122,17 @@ void shim_member_take(struct shim_member *m, uint64_t now)
 		m->seq[dir] = __atomic_load_n(&kdir->seq, __ATOMIC_RELAXED);
 		if (m->seq[dir] == b->taken && !shim_budget_left(b))
 			continue;
-		shim_budget_expire(b, now);
+		if (shim_budget_expire(b, now))
+			m->book[dir].ahead = 0;
 		while (!shim_budget_full(b)) {
 			uint32_t n = riso_grantring_read(kdir, b->taken, &g);
 
 			if (n == b->taken)
 				break;
 			if (g.not_after > now)
-				shim_budget_add(b, &g, n);
+				add_grant(m, dir, &g, n);
 			else
-				b->taken = n;
+				skip_grant(m, dir, n);
 		}
 	}
 }
@@ -133,7 +151,7 @@ void shim_member_publish(struct shim_member *m)
 		const struct shim_book *book = &m->book[dir];
 		struct riso_udir *u = &m->upage->dir[dir];
 		uint64_t left = shim_budget_left(&book->budget);
-		uint64_t held = book->held - book->stuck;
+		uint64_t held = book->held - book->stuck + (m->naps ? book->ahead : 0);
 		uint64_t want = held > left ? held - left : 0;
 
 		/*
@@ -148,6 +166,18 @@ void shim_member_publish(struct shim_member *m)
 		if (!want)
 			m->asked[dir] = false;
 	}
+}
+
+/**
+ * shim_member_set_naps - note whether the program sees by itself what the kernel grants
+ * @m: the member, locked
+ * @naps: it does
+ */
+void shim_member_set_naps(struct shim_member *m, bool naps)
+{
+	__atomic_store_n(&m->naps, naps, __ATOMIC_RELAXED);
+	if (m->attached)
+		__atomic_store_n(&m->upage->polls, naps, __ATOMIC_RELAXED);
 }
 
 /* The device is gone: nothing holds the program up. Returns whether it was before. */

@@ -24,6 +24,7 @@ TAILQ_HEAD(shim_qp_list, shim_qp);
  * @debt: cost bytes posted without a grant, for riso_udir.debt
  * @held: cost bytes that are held and not paid for
  * @stuck: cost bytes of @held whose flow waits for room, and could not use a grant
+ * @ahead: cost bytes that are wanted beyond what is held, while the program polls
  * @budget: grants that are not spent
  */
 struct shim_book {
@@ -32,6 +33,7 @@ struct shim_book {
 	uint64_t debt;
 	uint64_t held;
 	uint64_t stuck;
+	uint64_t ahead;
 	struct shim_budget budget;
 };
 
@@ -72,6 +74,12 @@ struct shim_book {
  * @seq: riso_kdir.seq as seen last, by direction
  * @mode: riso_kpage.mode as seen last
  * @round: number of the helper's present round, which counts from 0
+ * @polls: number of times that the program has polled an active CQ
+ * @polls_seen: @polls when the helper looked last
+ * @looked_ns: when the helper looked last
+ * @polls_since: when the program began to poll all the time, 0 if it does not
+ * @naps: it polls all the time, so the helper need not wake up for grants; read without @lock
+ * @asked_ns: when a program that polls has asked the kernel last
  * @lanes: number of flows so far, which take the elements of riso_upage.passed in turn; read and
  *	written without a lock
  *
@@ -108,6 +116,12 @@ struct shim_member {
 	uint32_t seq[RISO_USER_DIRS];
 	uint32_t mode;
 	uint32_t round;
+	uint32_t polls;
+	uint32_t polls_seen;
+	uint64_t looked_ns;
+	uint64_t polls_since;
+	bool naps;
+	uint64_t asked_ns;
 	uint32_t lanes;
 };
 
@@ -132,6 +146,7 @@ bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mod
 bool shim_member_news(const struct shim_member *m);
 void shim_member_take(struct shim_member *m, uint64_t now);
 void shim_member_publish(struct shim_member *m);
+void shim_member_set_naps(struct shim_member *m, bool naps);
 int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id,
 			 uint32_t *flags);
 void shim_wait_kernel(struct shim_member *m, const struct riso_ioc_wait *w);

@@ -222,10 +222,62 @@ static void helper_each(void **state)
 	shim_member_put(m);
 }
 
+/* The program polls for a while, and is granted a chunk now and then. */
+static void poll_for(struct prog *p, uint32_t rounds)
+{
+	struct ibv_wc wc;
+	uint32_t i;
+
+	for (i = 0; i < rounds; i++) {
+		if (!(i % 10)) {
+			fake_grant(RISO_USER_TX, fake_cost(FAKE_CHUNK));
+			usleep(100);
+		}
+		fake_run(p->qp, UINT32_MAX);
+		prog_poll_one(p, &wc);
+		__atomic_add_fetch(&fake_kernel.now, 20000, __ATOMIC_RELAXED);
+	}
+}
+
+/* A program that polls posts by itself, and wakes up nobody until it may sleep. */
+static void helper_naps(void **state)
+{
+	uint32_t *polls = &fake_kernel.u.polls;
+	struct prog *p = *state;
+	uint32_t i;
+	int waits;
+
+	fake_kernel.run_helper = true;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 2000 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	for (i = 0; i < 100 && !__atomic_load_n(polls, __ATOMIC_RELAXED); i++)
+		poll_for(p, 10);
+	assert_int_equal(__atomic_load_n(polls, __ATOMIC_RELAXED), 1);
+	/* One grant is wanted beyond what is held. */
+	poll_for(p, 1);
+	assert_true(fake_kernel.u.dir[0].want + fake_kernel.u.dir[0].posted >
+		    2000 * fake_cost(FAKE_CHUNK));
+	waits = __atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED);
+	fake_kernel.k.looks_until = UINT64_MAX;
+	fake_kernel.k.looked = UINT64_MAX / 2;
+	poll_for(p, 100);
+	assert_int_equal(__atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED), waits);
+	/* The kernel's timer is late: the program stands in for it. */
+	fake_kernel.k.looked = fake_kernel.now;
+	poll_for(p, 9);
+	assert_int_equal(__atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED), waits);
+	poll_for(p, 4);
+	assert_int_equal(__atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED), waits + 1);
+	prog_arm(p);
+	assert_int_equal(__atomic_load_n(polls, __ATOMIC_RELAXED), 0);
+	prog_modify(p, IBV_QPS_ERR);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(helper_posts),
 	PROG_TEST(helper_ends),
 	PROG_TEST(helper_waits),
+	PROG_TEST(helper_naps),
 	PROG_TEST(sleeps_without_kernel),
 	PROG_TEST(helper_each),
 	PROG_TEST(helper_of_real_time),
