@@ -26,8 +26,8 @@ exchange()
 	# shellcheck disable=SC2206 # words
 	local before=($2) behind=($3)
 
-	timeout -k 5 "$SHIM_SECONDS" "${before[@]}" mpirun --oversubscribe --mca mpi_yield_when_idle 1 \
-		--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' \
+	timeout -k 5 "$SHIM_SECONDS" "${before[@]}" mpirun --oversubscribe \
+		--mca mpi_yield_when_idle 1 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' \
 		-np 1 -x FI_VERBS_IFACE=veth0 "${behind[@]}" "$own/mpi_exchange" "$ROUNDS" : \
 		-np 1 -x FI_VERBS_IFACE=veth1 "${behind[@]}" "$own/mpi_exchange" "$ROUNDS" \
 		>"$dir/out" 2>&1 &

@@ -120,7 +120,8 @@ protected()
 	rule=$(rdma-isolate -j rule add comm dlopen_write class latency | jq '.[0].id')
 	busywait 20 nothing_is_marked >/dev/null
 	nothing_is_marked && busywait 20 sees ".event == \"flow\" and .pid == $pid and
-		.dev == \"rxe0\" and .class == \"latency\" and (has(\"untold_rate\") | not)" || status=1
+		.dev == \"rxe0\" and .class == \"latency\" and
+		(has(\"untold_rate\") | not)" || status=1
 	rdma-isolate rule delete id "$rule"
 	ends "$status"
 }

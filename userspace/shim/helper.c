@@ -53,9 +53,9 @@ enum {
 	NAP_PART = 8,
 	NAP_MIN = 1000,		/* microseconds */
 	NAP_MAX = 100000,	/* microseconds: ten looks a second */
-	/* Nanoseconds after which a program that polls looks for the kernel, whose timer is late, ... */
+	/* A program that polls calls 200 us after the kernel should have looked, as it is late, ... */
 	LATE_NS = 200000,
-	/* ... and after which it asks once more, where many stand in line. */
+	/* ... and 1 ms after that once more, if the kernel does not look by itself. */
 	AGAIN_NS = 1000000,
 };
 
