@@ -159,6 +159,14 @@ static int null_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	return n;
 }
 
+/* There are no events, and nobody waits for one. */
+static int null_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	(void)ibcq;
+	(void)solicited_only;
+	return 0;
+}
+
 static struct ibv_context *null_open_device(struct ibv_device *of)
 {
 	struct verbs_context *v = &contexts[num_contexts++];
@@ -168,6 +176,7 @@ static struct ibv_context *null_open_device(struct ibv_device *of)
 	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	v->context.ops.post_send = null_post_send;
 	v->context.ops.poll_cq = null_poll_cq;
+	v->context.ops.req_notify_cq = null_req_notify_cq;
 	return &v->context;
 }
 
