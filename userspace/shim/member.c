@@ -105,6 +105,26 @@ static void skip_grant(struct shim_member *m, int dir, uint32_t n)
 }
 
 /**
+ * shim_member_read_terms - see how to post
+ * @m: the member, locked
+ */
+void shim_member_read_terms(struct shim_member *m)
+{
+	const struct riso_kpage *k = m->kpage;
+	struct shim_terms *t = &m->terms;
+	int dir;
+
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		t->chunk[dir] = __atomic_load_n(&k->dir[dir].chunk, __ATOMIC_RELAXED);
+	t->header = __atomic_load_n(&k->header, __ATOMIC_RELAXED);
+	t->op_bytes = __atomic_load_n(&k->op_bytes, __ATOMIC_RELAXED);
+	t->slice_ns = __atomic_load_n(&k->slice_ns, __ATOMIC_RELAXED);
+	t->sparse = __atomic_load_n(&k->sparse, __ATOMIC_RELAXED);
+	t->window = __atomic_load_n(&k->window, __ATOMIC_RELAXED);
+	t->rate = __atomic_load_n(&k->rate, __ATOMIC_RELAXED);
+}
+
+/**
  * shim_member_take - take over what the kernel has granted
  * @m: the member, locked
  * @now: time
@@ -114,6 +134,7 @@ void shim_member_take(struct shim_member *m, uint64_t now)
 	struct riso_grant g;
 	int dir;
 
+	shim_member_read_terms(m);
 	m->mode = __atomic_load_n(&m->kpage->mode, __ATOMIC_RELAXED);
 	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
 		const struct riso_kdir *kdir = &m->kpage->dir[dir];

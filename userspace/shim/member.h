@@ -38,6 +38,28 @@ struct shim_book {
 };
 
 /**
+ * struct shim_terms - what the kernel's page said last of how to post
+ * @chunk: riso_kdir.chunk, by direction
+ * @header: riso_kpage.header
+ * @op_bytes: riso_kpage.op_bytes
+ * @slice_ns: riso_kpage.slice_ns
+ * @sparse: riso_kpage.sparse
+ * @window: riso_kpage.window
+ * @rate: riso_kpage.rate
+ *
+ * The page may change at any time, these do not while a batch is made.
+ */
+struct shim_terms {
+	uint32_t chunk[RISO_USER_DIRS];
+	uint32_t header;
+	uint32_t op_bytes;
+	uint32_t slice_ns;
+	uint64_t sparse;
+	uint64_t window;
+	uint64_t rate;
+};
+
+/**
  * struct shim_member - this process on one device
  * @list: entry of shim_members.list, under shim_members.lock
  * @lock: protects the member, its flows, their records and slots, and their CQs
@@ -58,6 +80,7 @@ struct shim_book {
  * @spin_ns: nanoseconds for which the helper looks at the kernel's page before it sleeps
  * @kpage: the kernel's page, or an empty one; read without @lock
  * @upage: the page for the kernel, or an empty one
+ * @terms: how to post
  * @book: what was held, posted and owed, by direction
  * @slice: debt of sparse work requests
  * @held: number of records held; read without @lock
@@ -102,6 +125,7 @@ struct shim_member {
 	uint64_t spin_ns;
 	const struct riso_kpage *kpage;
 	struct riso_upage *upage;
+	struct shim_terms terms;
 	struct shim_book book[RISO_USER_DIRS];
 	struct shim_slice slice;
 	uint32_t held;
@@ -144,6 +168,7 @@ extern struct riso_upage shim_no_upage;
 bool shim_member_is_open(const struct shim_member *m);
 bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mode);
 bool shim_member_news(const struct shim_member *m);
+void shim_member_read_terms(struct shim_member *m);
 void shim_member_take(struct shim_member *m, uint64_t now);
 void shim_member_publish(struct shim_member *m);
 void shim_member_set_naps(struct shim_member *m, bool naps);

@@ -3,7 +3,7 @@
  * Payment and room: what a piece costs, how it is paid for, and whether it fits.
  *
  * Owns the books of a member: what is held, posted and owed in each direction. Sizes and
- * costs follow the kernel's page as it is now. grant.h has the arithmetic.
+ * costs follow shim_member.terms. grant.h has the arithmetic.
  *
  * Who waits for a completion must get one. A piece is refused for want of room only while
  * something is posted whose completion was asked for, by this flow or by another flow in
@@ -40,9 +40,9 @@ enum {
 /* Cost bytes of @len bytes on the path of the flow */
 static uint64_t shim_compute_cost(const struct shim_qp *f, uint32_t len)
 {
-	const struct riso_kpage *k = f->ctx->m->kpage;
+	const struct shim_terms *t = &f->ctx->m->terms;
 
-	return shim_cost(len, f->mtu, k->header, k->op_bytes);
+	return shim_cost(len, f->mtu, t->header, t->op_bytes);
 }
 
 /* Half of the pieces that may be out: these are on the path while the others complete. */
@@ -57,8 +57,7 @@ static uint32_t count_path_pieces(const struct shim_qp *f, const struct shim_rec
 
 static uint32_t chunk_size(const struct shim_qp *f, const struct shim_rec *rec)
 {
-	const struct riso_kdir *kdir = &f->ctx->m->kpage->dir[shim_get_dir(rec)];
-	uint32_t chunk = __atomic_load_n(&kdir->chunk, __ATOMIC_RELAXED);
+	uint32_t chunk = f->ctx->m->terms.chunk[shim_get_dir(rec)];
 
 	if (chunk && f->path_bytes > chunk)
 		chunk = riso_chunk_fill(chunk, f->path_bytes, count_path_pieces(f, rec), MAX_PIECE);
@@ -68,13 +67,13 @@ static uint32_t chunk_size(const struct shim_qp *f, const struct shim_rec *rec)
 /* The delay of a path is seen when nothing else of the flow is on it. */
 static bool is_probing(const struct shim_qp *f)
 {
-	return f->path.probes && f->ctx->m->kpage->rate;
+	return f->path.probes && f->ctx->m->terms.rate;
 }
 
 /* Cost bytes of a flow that may be out, of which the path holds a part */
 static uint64_t window_of(const struct shim_qp *f)
 {
-	uint64_t window = f->ctx->m->kpage->window;
+	uint64_t window = f->ctx->m->terms.window;
 	uint64_t path = f->path_bytes + f->path_bytes / 4;
 
 	return window + path < window ? window : window + path;
@@ -183,8 +182,7 @@ static bool shim_charge_sparse(struct shim_qp *f, const struct shim_piece *p, ui
 
 	if (p->rec->seq < f->refusable || p->cut || (chunk && p->rec->len > chunk))
 		return false;
-	return shim_slice_debt(&m->slice, now, m->kpage->slice_ns,
-			       m->kpage->sparse, p->cost);
+	return shim_slice_debt(&m->slice, now, m->terms.slice_ns, m->terms.sparse, p->cost);
 }
 
 /**
@@ -394,7 +392,7 @@ void shim_time_piece(struct shim_qp *f, const struct shim_slot *slot)
  */
 void shim_measure_path(struct shim_qp *f, const struct shim_slot *slot)
 {
-	uint64_t rate = __atomic_load_n(&f->ctx->m->kpage->rate, __ATOMIC_RELAXED);
+	uint64_t rate = f->ctx->m->terms.rate;
 
 	if (slot != f->timed || !f->timed_ns)
 		return;

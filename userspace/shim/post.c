@@ -131,31 +131,59 @@ void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
 }
 
 /**
- * struct mark - how things were before a piece of a batch
+ * struct mark - how things were before a batch
  * @sq: of the flow
  * @used: of its CQ
  * @slice: of the member
- * @rec: the piece's record
- * @budget: of the piece's direction
- * @cost: what the piece costs
- * @due: what had not been paid
- * @pay: how it was paid
- * @last: the message ends with it
+ * @budget: of the member, by direction
  */
 struct mark {
 	struct shim_sq sq;
 	struct shim_used used;
 	struct shim_slice slice;
+	struct shim_budget budget[RISO_USER_DIRS];
+};
+
+/**
+ * struct paid - a piece of a batch
+ * @rec: its record
+ * @due: what had not been paid of it
+ * @pay: how it was paid
+ * @last: the message ends with it
+ */
+struct paid {
 	struct shim_rec *rec;
-	struct shim_budget budget;
-	uint64_t cost;
 	uint64_t due;
 	enum pay pay;
 	bool last;
 };
 
+static void set_mark(const struct shim_qp *f, struct mark *k)
+{
+	const struct shim_member *m = f->ctx->m;
+	int dir;
+
+	k->sq = f->sq;
+	k->used = f->cq->used;
+	k->slice = m->slice;
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		k->budget[dir] = m->book[dir].budget;
+}
+
+static void return_to_mark(struct shim_qp *f, const struct mark *k)
+{
+	struct shim_member *m = f->ctx->m;
+	int dir;
+
+	f->sq = k->sq;
+	f->cq->used = k->used;
+	m->slice = k->slice;
+	for (dir = 0; dir < RISO_USER_DIRS; dir++)
+		m->book[dir].budget = k->budget[dir];
+}
+
 /* Charge a piece that the provider has taken. */
-static void shim_charge_piece(struct shim_qp *f, const struct mark *k)
+static void shim_charge_piece(struct shim_qp *f, const struct paid *k)
 {
 	struct shim_book *book = &f->ctx->m->book[shim_get_dir(k->rec)];
 	uint64_t part = k->due < k->rec->cost ? k->due : k->rec->cost;
@@ -291,18 +319,73 @@ enum turn {
 	TURN_STOPPED,
 };
 
+/**
+ * struct batch - what is given to the provider together
+ * @open: everything goes out
+ * @now: time
+ * @num: number of pieces
+ * @p: the piece that was looked at last
+ * @pay: how it is paid for
+ * @wr: work requests
+ * @paid: the pieces
+ */
+struct batch {
+	bool open;
+	uint64_t now;
+	uint32_t num;
+	struct shim_piece p;
+	enum pay pay;
+	struct ibv_send_wr wr[SHIM_BATCH];
+	struct paid paid[SHIM_BATCH];
+};
+
+/*
+ * Take pieces from the queue up to @tail, @most of them. It ends where one has to wait. What comes
+ * of it depends on @b and on what mark has, so that it may be repeated for those that the provider
+ * has taken.
+ */
+static void fill_batch(struct shim_qp *f, uint64_t tail, uint32_t most, struct batch *b)
+{
+	struct shim_member *m = f->ctx->m;
+	struct shim_piece *p = &b->p;
+	uint64_t turn = 0;
+
+	b->pay = PAY_NOTHING;
+	for (b->num = 0; b->num < most && f->sq.head != tail; b->num++) {
+		struct paid *k = &b->paid[b->num];
+
+		shim_get_piece(f, b->open, p);
+		/* Others want their turn, too. */
+		if (b->num && m->num_busy > 1 && !b->open && turn + p->len > p->chunk)
+			return;
+		if (!shim_has_room(f, p, b->open)) {
+			shim_set_full(f, true);
+			return;
+		}
+		k->rec = p->rec;
+		k->due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
+		k->last = p->last;
+		k->pay = b->pay = shim_choose_pay(f, p, b->open, b->now);
+		if (k->pay == PAY_NOT)
+			return;
+		if (k->pay == PAY_GRANT)
+			shim_budget_spend(&m->book[shim_get_dir(p->rec)].budget, k->due);
+		shim_make_piece(f, p, b->open, &b->wr[b->num], f->sge + b->num * f->max_sge);
+		b->wr[b->num].next = NULL;
+		if (b->num)
+			b->wr[b->num - 1].next = &b->wr[b->num];
+		turn += p->len;
+	}
+}
+
 /* Post what may be posted, up to a batch. */
 static enum turn post_some(struct shim_qp *f, uint64_t now)
 {
-	struct shim_member *m = f->ctx->m;
-	struct ibv_send_wr wr[SHIM_BATCH];
-	struct mark mark[SHIM_BATCH];
-	bool open = is_open(f);
-	enum pay pay = PAY_NOTHING;
+	struct batch b;
 	uint64_t tail = f->tail;
-	uint64_t turn = 0;
 	uint32_t num, taken, i;
-	struct shim_piece p;
+	struct mark before;
+	uint64_t slot;
 	int err = 0;
 
 	drop_failed(f);
@@ -311,52 +394,22 @@ static enum turn post_some(struct shim_qp *f, uint64_t now)
 	if (!shim_queue_len(f))
 		return TURN_POSTED;
 	shim_set_full(f, false);
-	for (num = 0; num < SHIM_BATCH && f->sq.head != tail; num++) {
-		struct mark *k = &mark[num];
-
-		shim_get_piece(f, open, &p);
-		/* Others want their turn, too. */
-		if (num && m->num_busy > 1 && !open && turn + p.len > p.chunk)
-			break;
-		if (!shim_has_room(f, &p, open)) {
-			shim_set_full(f, true);
-			break;
-		}
-		*k = (struct mark) {
-			.sq = f->sq,
-			.used = f->cq->used,
-			.slice = m->slice,
-			.rec = p.rec,
-			.budget = m->book[shim_get_dir(p.rec)].budget,
-			.cost = p.cost,
-			.due = p.cost - (f->sq.paid < p.cost ? f->sq.paid : p.cost),
-			.last = p.last,
-		};
-		pay = shim_choose_pay(f, &p, open, now);
-		if (pay == PAY_NOT)
-			break;
-		k->pay = pay;
-		if (pay == PAY_GRANT)
-			shim_budget_spend(&m->book[shim_get_dir(p.rec)].budget, k->due);
-		shim_make_piece(f, &p, open, &wr[num], f->sge + num * f->max_sge);
-		wr[num].next = NULL;
-		if (num)
-			wr[num - 1].next = &wr[num];
-		turn += p.len;
-	}
-	taken = num ? post_batch(f, wr, num, &err) : 0;
+	slot = f->sq.slot;
+	b.open = is_open(f);
+	b.now = now;
+	set_mark(f, &before);
+	fill_batch(f, tail, SHIM_BATCH, &b);
+	num = b.num;
+	taken = num ? post_batch(f, b.wr, num, &err) : 0;
 	if (taken != num) {
-		f->sq = mark[taken].sq;
-		f->cq->used = mark[taken].used;
-		m->slice = mark[taken].slice;
-		for (i = num; i-- > taken;)
-			m->book[shim_get_dir(mark[i].rec)].budget = mark[i].budget;
+		return_to_mark(f, &before);
+		fill_batch(f, tail, taken, &b);
 	}
 	for (i = 0; i < taken; i++) {
-		shim_count_posted(f, mark[i].sq.slot);
-		shim_charge_piece(f, &mark[i]);
-		if (mark[i].last)
-			shim_unhold_rec(f, mark[i].rec);
+		shim_count_posted(f, slot + i);
+		shim_charge_piece(f, &b.paid[i]);
+		if (b.paid[i].last)
+			shim_unhold_rec(f, b.paid[i].rec);
 	}
 	if (taken)
 		f->progress_ns = now;
@@ -369,8 +422,8 @@ static enum turn post_some(struct shim_qp *f, uint64_t now)
 	/* Nothing of its own tells when the provider will take it. */
 	if (err)
 		return f->sq.signaled ? TURN_NO_ROOM : TURN_STOPPED;
-	if (pay == PAY_NOT) {
-		if (shim_pay_part(f, &p))
+	if (b.pay == PAY_NOT) {
+		if (shim_pay_part(f, &b.p))
 			f->progress_ns = now;
 		return TURN_BROKE;
 	}
@@ -490,6 +543,7 @@ int shim_queue_publish(struct shim_qp *f, uint32_t num, bool whole)
 
 	f->refusable = f->accepted;
 	f->refusable_last = whole ? f->refusable : UINT64_MAX;
+	shim_member_read_terms(m);
 	shim_add_staged(f, num, now);
 	if (m->num_busy > 1 && num && shim_queue_len(f) == num) {
 		shim_member_take(m, now);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "fake_cq.h"
+#include "fake_kernel.h"
 #include "fake_qp.h"
 #include "fake_verbs.h"
 
@@ -66,6 +67,8 @@ int fake_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		err = fake_post_one(qp, wr);
 		if (err) {
 			*bad_wr = fake_verbs.names_none ? NULL : wr;
+			if (qp->chunk_then)
+				fake_kernel.k.dir[RISO_USER_TX].chunk = qp->chunk_then;
 			break;
 		}
 	}

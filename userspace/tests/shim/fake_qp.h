@@ -26,7 +26,7 @@ struct fake_wr {
 	uint8_t data[FAKE_INLINE];
 };
 
-/* The program sees the first member. Tests set those from @fail_at to @refuse_len. */
+/* The program sees the first member. Tests set those from @fail_at to @chunk_then. */
 struct fake_qp {
 	struct ibv_qp_ex ex;
 	struct ibv_qp_init_attr init;
@@ -41,6 +41,7 @@ struct fake_qp {
 	int refuse;		/* error that a post returns, 0 for none */
 	uint32_t refuse_from;	/* first work request that is refused */
 	bool refuse_len;	/* only work requests with data are refused */
+	uint32_t chunk_then;	/* chunk size of the kernel from a refusal on, 0 for the same */
 	struct ibv_send_wr built[FAKE_SQ]; /* the batch since ibv_wr_start() */
 	uint32_t num_built;	/* work requests in the batch */
 };

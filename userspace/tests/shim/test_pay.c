@@ -328,6 +328,31 @@ static void long_path(void **state)
 	prog_modify(p, IBV_QPS_ERR);
 }
 
+/* The kernel may write its page at any time, also while the provider has a batch. */
+static void page_changes(void **state)
+{
+	struct prog *p = *state;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	fake_grant(RISO_USER_TX, 1ULL << 40);
+	p->qp->refuse = ENOMEM;
+	p->qp->refuse_from = 3;
+	p->qp->chunk_then = 2 * FAKE_CHUNK;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 3);
+	p->qp->refuse = 0;
+	prog_pump(p, 1, 1);
+	for (i = 0; i < p->qp->posted; i++) {
+		assert_int_equal(p->qp->sq[i].wr.wr.rdma.remote_addr,
+				 p->qp->sq[0].wr.wr.rdma.remote_addr + sum);
+		sum += fake_len(&p->qp->sq[i].wr);
+	}
+	assert_int_equal(sum, 16 * FAKE_CHUNK);
+	assert_in_range(p->qp->posted, 9, 10);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(full_wants_nothing),
 	PROG_TEST(grants_spent_exactly),
@@ -340,6 +365,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(turns),
 	PROG_TEST(asks_again),
 	PROG_TEST(long_path),
+	PROG_TEST(page_changes),
 };
 
 const struct prog_tests prog_pay_tests = { tests, ARRAY_SIZE(tests) };
