@@ -53,7 +53,7 @@ enum {
 	NAP_PART = 8,
 	NAP_MIN = 1000,		/* microseconds */
 	NAP_MAX = 100000,	/* microseconds: ten looks a second */
-	/* A program that polls calls 200 us after the kernel should have looked, as it is late, ... */
+	/* Who polls calls 200 us after the kernel looked last, as its timer must be late, ... */
 	LATE_NS = 200000,
 	/* ... and 1 ms after that once more, if the kernel does not look by itself. */
 	AGAIN_NS = 1000000,
