@@ -120,7 +120,6 @@ struct riso_passed {
  * @passed_seen: bytes of @passed when they were looked at last
  * @posted_seen: all bytes that it had posted then
  * @tally: flows of each class that take part, under &riso_dev.mutex
- * @sent: packets of the queue pairs that its process posts for, as far as they were seen
  * @pressure: what it had to wait
  *
  * For kernel flows one ULP that talks to one remote address, for user-space
@@ -150,7 +149,6 @@ struct riso_group {
 	u64 passed_seen[RISO_DIRS];
 	u64 posted_seen[RISO_DIRS];
 	u32 tally[RISO_CLASSES];
-	u64 sent;
 	struct riso_pressure pressure;
 };
 

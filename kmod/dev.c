@@ -144,8 +144,6 @@ void riso_dev_fill_info(struct riso_dev *rd, struct riso_dev_info *info)
 	info->managed_flows = READ_ONCE(rd->managed_flows);
 	info->held = READ_ONCE(rd->held);
 	info->processes = READ_ONCE(rd->num_processes);
-	info->untold_known = READ_ONCE(rd->numbers_move);
-	info->untold_rate = READ_ONCE(rd->untold_rate);
 	do {
 		seq = read_seqcount_begin(&rd->cfg_seq);
 		info->cfg = rd->own;
@@ -403,17 +401,15 @@ static int set_mode(struct riso_dev *rd, enum riso_mode mode,
 	return err;
 }
 
-/* Do listeners have to be told of another rate, believed or untold? They are told once. */
+/* Do listeners have to be told of another rate that is believed? They are told once. */
 static bool has_rate_to_tell(struct riso_dev *rd)
 {
 	u64 delivered = READ_ONCE(rd->delivered);
-	bool much = READ_ONCE(rd->untold_much);
 
 	lockdep_assert_held(&rd->control);
-	if (rd->removing || (delivered == rd->told_rate && much == rd->told_untold))
+	if (rd->removing || delivered == rd->told_rate)
 		return false;
 	rd->told_rate = delivered;
-	rd->told_untold = much;
 	return true;
 }
 

@@ -219,7 +219,6 @@ struct riso_change {
  * @port_rate: what the port told last, bytes per second, 0 for nothing so far, under @control
  * @proven_rate: the largest @delivered since @port_rate changed, under @control
  * @told_rate: @delivered as listeners were told last, under @control
- * @told_untold: @untold_much as listeners were told last, under @control
  * @shaped_ns: when @was_shaped was set last
  * @reap: flows with slots unretired, the one that posted longest ago first
  * @quiet: CQs whose owners the reaper wakes up
@@ -249,11 +248,6 @@ struct riso_change {
  * @several_ns: when several groups had posted, as seen last
  * @above: rate above MaxRate that was seen last, bytes per second, or 0
  * @full_ns: until when groups are taken to fill the device
- * @untold_ns: when @watch looked last at what flows send untold
- * @untold_next: QP number that the next such look begins with
- * @untold_rate: bytes per second that flows send untold, at most, under @mutex
- * @untold_much: that is so much that listeners shall know
- * @numbers_move: the provider has told that a flow has sent packets
  */
 struct riso_dev {
 	/* read on every post and poll, written when hooks come and go */
@@ -329,7 +323,6 @@ struct riso_dev {
 	u64 port_rate;
 	u64 proven_rate;
 	u64 told_rate;
-	bool told_untold;
 	u64 shaped_ns;
 	struct list_head reap;
 	struct list_head quiet;
@@ -363,11 +356,6 @@ struct riso_dev {
 	u64 several_ns;
 	u64 above;
 	u64 full_ns;
-	u64 untold_ns;
-	unsigned long untold_next;
-	u64 untold_rate;
-	bool untold_much;
-	bool numbers_move;
 };
 
 /**
@@ -383,8 +371,6 @@ struct riso_dev {
  * @processes: processes that take part by themselves
  * @believed_rate: what chunks and windows go by, bytes per second
  * @believed_from: why
- * @untold_known: @untold_rate is known
- * @untold_rate: what programs send and nobody has told of, bytes per second at most
  */
 struct riso_dev_info {
 	char name[IB_DEVICE_NAME_MAX];
@@ -398,8 +384,6 @@ struct riso_dev_info {
 	u32 processes;
 	u64 believed_rate;
 	enum riso_believed_from believed_from;
-	bool untold_known;
-	u64 untold_rate;
 };
 
 /**

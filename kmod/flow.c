@@ -31,7 +31,6 @@
 #include "tag.h"
 #include "trace.h"
 #include "turn.h"
-#include "untold.h"
 #include "window.h"
 #include "work.h"
 
@@ -296,21 +295,6 @@ static void free_flow_rcu(struct rcu_head *head)
 }
 
 /**
- * riso_flow_bury - the provider is about to destroy a QP
- * @f: the flow, paused
- *
- * Nobody asks the provider for the QP after this, or any more.
- *
- * Context: may sleep.
- */
-void riso_flow_bury(struct riso_flow *f)
-{
-	riso_dev_lock(f->rd);
-	WRITE_ONCE(f->dying, true);
-	riso_dev_unlock(f->rd);
-}
-
-/**
  * riso_flow_destroyed - a QP is gone
  * @f: the flow, paused; not to be used after
  *
@@ -346,7 +330,6 @@ void riso_flow_destroyed(struct riso_flow *f)
 	riso_manage_count_latency(f, false);
 	riso_manage_set_shim(f, false);
 	riso_manage_tally(f, true);
-	riso_untold_forget(f);
 	riso_group_put(rd, f->group);
 	riso_dev_unlock(rd);
 	call_rcu(&f->rcu, free_flow_rcu);

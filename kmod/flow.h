@@ -19,7 +19,6 @@
 #include "observe.h"
 #include "ring.h"
 #include "rule.h"
-#include "untold.h"
 
 /**
  * enum riso_flow_mode - how the hooks treat a flow
@@ -115,9 +114,7 @@ enum riso_flow_mode {
  * @shown: all is set that is shown of it
  * @told: listeners were told of the flow
  * @told_over: @over_target as listeners were told last
- * @told_untold: riso_untold.marked as listeners were told last
  * @over_target: Current99 was above Target99 when it was counted
- * @untold: what it sends and nobody tells of
  * @tallied: where it is counted in its group, or NULL
  * @tgid: the process that made it, NULL for a ULP; counted
  * @spent: memory of @seen that a dump may still read
@@ -223,9 +220,7 @@ struct riso_flow {
 	bool shown;
 	bool told;
 	bool told_over;
-	bool told_untold;
 	bool over_target;
-	struct riso_untold untold;
 	u32 *tallied;
 	struct pid *tgid;
 	struct riso_traffic __percpu *spent;
@@ -270,7 +265,6 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr,
 			int mask);
 void riso_flow_pause(struct riso_flow *f);
 void riso_flow_resume(struct riso_flow *f);
-void riso_flow_bury(struct riso_flow *f);
 void riso_flow_destroyed(struct riso_flow *f);
 u32 riso_flow_held(struct riso_flow *f);
 void riso_flow_check_all(struct riso_dev *rd);

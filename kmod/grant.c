@@ -219,27 +219,6 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 }
 
 /**
- * riso_grant_sum_told - how much a process has told of since it takes part
- * @pr: the process
- *
- * It is what the page says, believed or not: who writes too much there hides what it posts
- * around the shim, and nothing else.
- *
- * Context: under &riso_dev.lock.
- * Return: cost bytes of both directions.
- */
-u64 riso_grant_sum_told(const struct riso_process *pr)
-{
-	u64 sum = 0;
-	int dir;
-
-	lockdep_assert_held(&pr->rd->lock);
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		sum += READ_ONCE(pr->upage->dir[dir].posted) + sum_passed(pr->upage, dir);
-	return sum;
-}
-
-/**
  * riso_grant_wishes - would it help to look at what a process tells?
  * @pr: the process
  *

@@ -369,7 +369,7 @@ static int hook_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 	if (f) {
 		hand_over(f);
 		riso_flow_pause(f);
-		riso_flow_bury(f);
+		WRITE_ONCE(f->dying, true);
 	}
 	ret = rd->orig.destroy_qp(qp, udata);
 	if (f && !ret) {

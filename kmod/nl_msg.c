@@ -194,11 +194,6 @@ int riso_nl_fill_dev(struct sk_buff *skb, const char *dev, const void *what)
 	    put_numbers(skb, dev_numbers, ARRAY_SIZE(dev_numbers), info,
 			RDMA_ISOLATE_A_DEV_PAD))
 		return -EMSGSIZE;
-
-	if (info->untold_known &&
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_DEV_UNTOLD_RATE, info->untold_rate,
-			      RDMA_ISOLATE_A_DEV_PAD))
-		return -EMSGSIZE;
 	return 0;
 }
 
@@ -287,11 +282,6 @@ int riso_nl_fill_flow(struct sk_buff *skb, const char *dev, const void *what)
 
 	if (info->error != IB_WC_SUCCESS &&
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_ERROR, info->error))
-		return -EMSGSIZE;
-
-	if (info->untold &&
-	    nla_put_u64_64bit(skb, RDMA_ISOLATE_A_FLOW_UNTOLD_RATE, info->untold_rate,
-			      RDMA_ISOLATE_A_FLOW_PAD))
 		return -EMSGSIZE;
 
 	if (info->over_target &&

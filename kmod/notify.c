@@ -69,8 +69,7 @@ void riso_notify_news(struct riso_flow *f)
 {
 	lockdep_assert_held(&f->rd->mutex);
 	if (f->told && f->told_reason == riso_reason_of(f) && f->told_class == f->class &&
-	    f->told_rule == f->rule_id && f->told_over == f->over_target &&
-	    f->told_untold == f->untold.marked)
+	    f->told_rule == f->rule_id && f->told_over == f->over_target)
 		return;
 	/* The drain work tells the last of what a process has changed too often. */
 	if (!may_tell(f)) {
@@ -80,7 +79,6 @@ void riso_notify_news(struct riso_flow *f)
 		return;
 	}
 	f->told_over = f->over_target;
-	f->told_untold = f->untold.marked;
 	f->told_reason = riso_reason_of(f);
 	f->told_class = f->class;
 	f->told_rule = f->rule_id;

@@ -456,8 +456,6 @@ int riso_process_join(struct riso_process *pr)
 		return -EBUSY;
 	WRITE_ONCE(rd->num_processes, rd->num_processes + 1);
 	pr->group->process = pr;
-	/* It tells from 0 on. */
-	WRITE_ONCE(pr->group->sent, 0);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		pr->group->dir[dir].slice_start_ns = now;
 	list_add_tail(&pr->list, &rd->processes);

@@ -119,7 +119,5 @@ enum riso_reason riso_reason_of(const struct riso_flow *f)
 		return RISO_REASON_DISABLED;
 	if (f->no_memory)
 		return RISO_REASON_MEMORY;
-	if (READ_ONCE(f->untold.marked))
-		return RISO_REASON_POSTS_AROUND;
 	return RISO_REASON_NONE;
 }

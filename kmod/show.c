@@ -73,8 +73,6 @@ void riso_show_fill_flow(struct riso_flow *f, struct riso_flow_info *info)
 		.rnr_timer = READ_ONCE(f->rnr_timer),
 		.rnr_known = READ_ONCE(f->rnr_known),
 		.error = READ_ONCE(f->error),
-		.untold = READ_ONCE(f->untold.marked),
-		.untold_rate = READ_ONCE(f->untold.rate),
 		/* It may be off by those that come and go just now. */
 		.held = data_race(f->q.recs ? riso_ring_len(&f->q) : 0),
 	};

@@ -39,8 +39,6 @@ struct riso_viewer {
  * @rnr_timer: delay for senders without a receive, as encoded
  * @rnr_known: @rnr_timer is valid
  * @over_target: Current99 was above Target99 when it was counted
- * @untold: it sends, and nobody has told of it
- * @untold_rate: bytes per second of that, at most
  * @error: how its first failed work request failed
  * @group: id of its group, 0 when there was no memory for one
  * @sizes: messages by size class, posted while observed
@@ -65,8 +63,6 @@ struct riso_flow_info {
 	u32 rnr_timer;
 	bool rnr_known;
 	bool over_target;
-	bool untold;
-	u64 untold_rate;
 	enum ib_wc_status error;
 	u32 group;
 	u64 sizes[RISO_SIZES];

@@ -20,7 +20,6 @@
 #include "pump.h"
 #include "sched.h"
 #include "settings.h"
-#include "untold.h"
 #include "watch.h"
 #include "work.h"
 
@@ -55,15 +54,6 @@ static void average_pressure(struct riso_dev *rd)
 	riso_dev_unlock(rd);
 }
 
-/* Have listeners told how the device is. */
-static void tell_device(struct riso_dev *rd)
-{
-	mutex_lock(&rd->control);
-	if (!rd->removing)
-		queue_work(riso_wq, &rd->port);
-	mutex_unlock(&rd->control);
-}
-
 /* Does the device deliver more than MaxRate? Then that is too low. */
 static void watch_rate(struct riso_dev *rd, u64 now)
 {
@@ -89,7 +79,10 @@ static void watch_rate(struct riso_dev *rd, u64 now)
 		return;
 	/* A quarter more, as the window for less may be what holds it back. */
 	riso_settings_believe_rate(rd, above / 4 * 5);
-	tell_device(rd);
+	mutex_lock(&rd->control);
+	if (!rd->removing)
+		queue_work(riso_wq, &rd->port);
+	mutex_unlock(&rd->control);
 }
 
 /* Whether groups fill the device; looked at often while there are several. */
@@ -120,8 +113,6 @@ static void watch_device(struct work_struct *work)
 		riso_flow_check_all(rd);
 		riso_sched_run(rd);
 		average_pressure(rd);
-		if (riso_untold_look(rd, now))
-			tell_device(rd);
 		riso_dev_lock(rd);
 		riso_cq_untag_all(rd);
 		riso_dev_unlock(rd);

@@ -25,7 +25,6 @@ const struct field dev_fields[] = {
 	{ RDMA_ISOLATE_A_DEV_MAX_RATE, "max-rate", FMT_RATE },
 	{ RDMA_ISOLATE_A_DEV_BELIEVED_RATE, "believed-rate", FMT_RATE },
 	{ RDMA_ISOLATE_A_DEV_BELIEVED_FROM, "believed-from", FMT_WORD },
-	{ RDMA_ISOLATE_A_DEV_UNTOLD_RATE, "untold-rate", FMT_RATE },
 	{ RDMA_ISOLATE_A_DEV_CALIBRATED, "calibrated", FMT_BOOL },
 	{ RDMA_ISOLATE_A_DEV_MAX_OPS, "max-ops", FMT_COUNT_OFF },
 	{ RDMA_ISOLATE_A_DEV_SAFE_UTIL, "safe-util", FMT_RATE },

@@ -20,7 +20,6 @@
 #include "config_file.h"
 #include "config_item.h"
 #include "doctor.h"
-#include "units.h"
 
 /* What a program with a few large buffers registers */
 #define MEMLOCK_LEAST	UINT64_C(67108864)
@@ -176,7 +175,6 @@ static void add_dev(const struct nlattr * const *attrs,
 		.chunk = nl_number(attrs, RDMA_ISOLATE_A_DEV_CHUNK_BYTES, set),
 		.max_rate = nl_number(attrs, RDMA_ISOLATE_A_DEV_MAX_RATE, set),
 		.believed_rate = nl_number(attrs, RDMA_ISOLATE_A_DEV_BELIEVED_RATE, set),
-		.untold_unknown = !attrs[RDMA_ISOLATE_A_DEV_UNTOLD_RATE],
 	};
 }
 
@@ -262,76 +260,41 @@ static void check_rnr(struct report *report, struct nl *nl)
 		tell("rnr-timer", VERDICT_OK, found, NULL, report);
 }
 
-/* Of the flows that are dumped: what is said of them, and whose programs are not held */
-struct flows {
-	struct report *report;
-	struct doctor_pids ungoverned;
-};
-
-static const char *find_untold_fix(uint64_t reason)
-{
-	if (reason == RISO_REASON_POSTS_AROUND)
-		return "let it post by libibverbs; for UCX: rdma-isolate run --ucx-verbs";
-	return "start it by \"rdma-isolate run\", or let a rule give it class latency";
-}
-
-static void tell_untold(struct report *report, const struct nlattr * const *attrs)
-{
-	const struct nlattr *comm = attrs[RDMA_ISOLATE_A_FLOW_COMM];
-	uint64_t reason = nl_number(attrs, RDMA_ISOLATE_A_FLOW_REASON, &name_set_flow);
-	uint64_t rate = nl_number(attrs, RDMA_ISOLATE_A_FLOW_UNTOLD_RATE, &name_set_flow);
-	char found[256], text[UNITS_LEN];
-
-	snprintf(found, sizeof(found),
-		 "%s (process %" PRIu64 ") sends up to %s on queue pair %" PRIu64
-		 " of %s, and nobody tells: %s",
-		 comm ? mnl_attr_get_str(comm) : "?",
-		 nl_number(attrs, RDMA_ISOLATE_A_FLOW_PID, &name_set_flow),
-		 rate_format(rate, text),
-		 nl_number(attrs, RDMA_ISOLATE_A_FLOW_QPN, &name_set_flow),
-		 mnl_attr_get_str(attrs[RDMA_ISOLATE_A_FLOW_DEV]),
-		 reason < name_reason.n ? name_reason.values[reason].doc : "not managed");
-	tell("untold", VERDICT_HINT, found, find_untold_fix(reason), report);
-}
-
 static bool is_ungoverned(uint64_t reason)
 {
-	return reason == RISO_REASON_USER_QP || reason == RISO_REASON_SHIM_LIMIT ||
-	       reason == RISO_REASON_POSTS_AROUND;
+	return reason == RISO_REASON_USER_QP || reason == RISO_REASON_SHIM_LIMIT;
 }
 
-static void look_at_flow(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
-			 void *data)
+static void note_ungoverned(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
+			    void *data)
 {
-	struct flows *flows = data;
+	struct doctor_pids *ungoverned = data;
 	uint32_t *pid;
 
 	(void)nlh;
 	if (!attrs[RDMA_ISOLATE_A_FLOW_PID] || !attrs[RDMA_ISOLATE_A_FLOW_DEV])
 		return;
-	if (attrs[RDMA_ISOLATE_A_FLOW_UNTOLD_RATE])
-		tell_untold(flows->report, attrs);
 	if (nl_number(attrs, RDMA_ISOLATE_A_FLOW_CLASS, &name_set_flow) == RISO_CLASS_LATENCY ||
 	    !is_ungoverned(nl_number(attrs, RDMA_ISOLATE_A_FLOW_REASON, &name_set_flow)))
 		return;
-	pid = realloc(flows->ungoverned.pid, (flows->ungoverned.n + 1) * sizeof(*pid));
+	pid = realloc(ungoverned->pid, (ungoverned->n + 1) * sizeof(*pid));
 	if (!pid)
 		return;
-	flows->ungoverned.pid = pid;
-	pid[flows->ungoverned.n++] = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_FLOW_PID]);
+	ungoverned->pid = pid;
+	pid[ungoverned->n++] = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_FLOW_PID]);
 }
 
-/* Programs, and what they send past the module */
+/* Programs that cannot be held as they are */
 static void check_programs(struct report *report, struct nl *nl)
 {
-	struct flows flows = { .report = report };
+	struct doctor_pids ungoverned = { };
 
 	if (nl) {
 		nl_request(nl, RDMA_ISOLATE_CMD_FLOW_GET, true);
-		nl_send(nl, &name_set_flow, look_at_flow, &flows);
+		nl_send(nl, &name_set_flow, note_ungoverned, &ungoverned);
 	}
-	doctor_programs("", &flows.ungoverned, tell, report);
-	free(flows.ungoverned.pid);
+	doctor_programs("", &ungoverned, tell, report);
+	free(ungoverned.pid);
 }
 
 static int doctor_show(struct call *call)

@@ -52,7 +52,6 @@ void doctor_host(const char *root, const char *release, doctor_fn tell,
  * @safe_util: what shaped flows may use, bytes per second
  * @max_rate: MaxRate, bytes per second
  * @believed_rate: what chunks and windows go by, bytes per second
- * @untold_unknown: it is not known what programs send untold
  * @pace: what it is given to send and to read, bytes per second
  */
 struct doctor_dev {
@@ -64,7 +63,6 @@ struct doctor_dev {
 	uint64_t safe_util;
 	uint64_t max_rate;
 	uint64_t believed_rate;
-	bool untold_unknown;
 	uint64_t pace[2];
 };
 

@@ -56,18 +56,6 @@ static void check_believed(const struct doctor_dev *dev, doctor_fn tell, void *d
 	     "set max-rate to what the device can do (calibrate)", data);
 }
 
-static void check_untold(const struct doctor_dev *dev, doctor_fn tell, void *data)
-{
-	char found[TEXT_LEN];
-
-	if (!dev->untold_unknown)
-		return;
-	snprintf(found, sizeof(found),
-		 "not known for %s: it has not told of any program's queue pair that this sends",
-		 dev->name);
-	tell("untold", VERDICT_OK, found, NULL, data);
-}
-
 void doctor_dev(const struct doctor_dev *dev, doctor_fn tell, void *data)
 {
 	char found[TEXT_LEN], fix[TEXT_LEN];
@@ -97,5 +85,4 @@ void doctor_dev(const struct doctor_dev *dev, doctor_fn tell, void *data)
 	check_timer(dev, tell, data);
 	check_pace(dev, tell, data);
 	check_believed(dev, tell, data);
-	check_untold(dev, tell, data);
 }

@@ -43,7 +43,6 @@ const struct field flow_fields[] = {
 	{ RDMA_ISOLATE_A_FLOW_WAIT_NS, "wait", FMT_DETAIL | FMT_TIME },
 	{ RDMA_ISOLATE_A_FLOW_HELD, "held", FMT_DETAIL | FMT_COUNT },
 	{ RDMA_ISOLATE_A_FLOW_GROUP, "group", FMT_COUNT },
-	{ RDMA_ISOLATE_A_FLOW_UNTOLD_RATE, "untold-rate", FMT_RATE },
 	{ RDMA_ISOLATE_A_FLOW_RNR_TIMER, "rnr-timer", FMT_DETAIL | FMT_COUNT },
 	{ }
 };

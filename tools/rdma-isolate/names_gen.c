@@ -58,11 +58,10 @@ static const struct name_value reason_values[] = {
 	{ "no-place", "its user, its container or the device has too many programs" },
 	{ "no-thread", "its program could not start the thread that the verbs shim needs" },
 	{ "shim-limit", "the verbs shim cannot govern it with this provider" },
-	{ "posts-around", "its program sends what the verbs shim was not given" },
 };
 
 const struct name_enum name_reason = {
-	reason_values, 21,
+	reason_values, 20,
 };
 
 static const struct name_value believed_from_values[] = {
@@ -200,11 +199,10 @@ static const struct name_attr dev_attrs[] = {
 	[22] = { "share", NAME_U32, &name_share },
 	[23] = { "believed_rate", NAME_U64, 0 },
 	[24] = { "believed_from", NAME_U32, &name_believed_from },
-	[25] = { "untold_rate", NAME_U64, 0 },
 };
 
 const struct name_set name_set_dev = {
-	dev_attrs, 25,
+	dev_attrs, 24,
 };
 
 static const struct name_attr flow_attrs[] = {
@@ -237,11 +235,10 @@ static const struct name_attr flow_attrs[] = {
 	[27] = { "error", NAME_U32, &name_error },
 	[28] = { "over_target", NAME_U32, 0 },
 	[29] = { "cgroup", NAME_STRING, 0 },
-	[30] = { "untold_rate", NAME_U64, 0 },
 };
 
 const struct name_set name_set_flow = {
-	flow_attrs, 30,
+	flow_attrs, 29,
 };
 
 static const struct name_attr rule_attrs[] = {

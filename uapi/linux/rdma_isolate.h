@@ -95,8 +95,6 @@ enum riso_class {
  * @RISO_REASON_NO_THREAD: its program could not start the thread that the
  *   verbs shim needs
  * @RISO_REASON_SHIM_LIMIT: the verbs shim cannot govern it with this provider
- * @RISO_REASON_POSTS_AROUND: its program sends what the verbs shim was not
- *   given
  */
 enum riso_reason {
 	RISO_REASON_NONE,
@@ -119,7 +117,6 @@ enum riso_reason {
 	RISO_REASON_NO_PLACE,
 	RISO_REASON_NO_THREAD,
 	RISO_REASON_SHIM_LIMIT,
-	RISO_REASON_POSTS_AROUND,
 };
 
 /**
@@ -317,7 +314,6 @@ enum {
 	RDMA_ISOLATE_A_DEV_SHARE,
 	RDMA_ISOLATE_A_DEV_BELIEVED_RATE,
 	RDMA_ISOLATE_A_DEV_BELIEVED_FROM,
-	RDMA_ISOLATE_A_DEV_UNTOLD_RATE,
 
 	__RDMA_ISOLATE_A_DEV_MAX,
 	RDMA_ISOLATE_A_DEV_MAX = (__RDMA_ISOLATE_A_DEV_MAX - 1)
@@ -353,7 +349,6 @@ enum {
 	RDMA_ISOLATE_A_FLOW_ERROR,
 	RDMA_ISOLATE_A_FLOW_OVER_TARGET,
 	RDMA_ISOLATE_A_FLOW_CGROUP,
-	RDMA_ISOLATE_A_FLOW_UNTOLD_RATE,
 
 	__RDMA_ISOLATE_A_FLOW_MAX,
 	RDMA_ISOLATE_A_FLOW_MAX = (__RDMA_ISOLATE_A_FLOW_MAX - 1)

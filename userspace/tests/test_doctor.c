@@ -240,9 +240,6 @@ static void a_device(void **state)
 	dev.pace[0] = 1000;
 	dev.pace[1] = 0;
 	expect_dev(&dev, "[pace 1]");
-	dev = good;
-	dev.untold_unknown = true;
-	expect_dev(&dev, "[untold 0]");
 }
 
 /* A process with a file open, and what is mapped into it */
