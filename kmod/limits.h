@@ -241,22 +241,31 @@ static inline u64 riso_lag(const struct riso_dev *rd)
 }
 
 /**
+ * riso_missed - how much of the time of processes late timers miss
+ * @rd: the device
+ *
+ * Context: under &riso_dev.lock.
+ * Return: ns, 0 where timers are good: in whole slices. Without a window nothing is made up for.
+ */
+static inline u64 riso_missed(const struct riso_dev *rd)
+{
+	u64 late = min_t(u64, rd->late_ns, RISO_MAKE_UP_NS);
+
+	return rd->cfg.inflight_bytes ? late - late % RISO_SLICE_NS : 0;
+}
+
+/**
  * riso_grant_lag - how far the clock may be behind the time when a process is given a grant
  * @rd: the device
  *
- * Where timers are late, what was missed is given together, though it goes out as a burst. In
- * whole slices, so that a host whose timers are good has no burst.
+ * Where timers are late, what was missed is given together, though it goes out as a burst.
  *
  * Context: under &riso_dev.lock.
  * Return: ns.
  */
 static inline u64 riso_grant_lag(const struct riso_dev *rd)
 {
-	u64 lag = min_t(u64, rd->late_ns, RISO_MAKE_UP_NS);
-
-	if (!rd->cfg.inflight_bytes)
-		return riso_tick(rd);
-	return max(riso_tick(rd), lag - lag % RISO_SLICE_NS);
+	return max(riso_tick(rd), riso_missed(rd));
 }
 
 /**

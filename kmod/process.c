@@ -219,27 +219,33 @@ static u64 largest_open_grant(const struct riso_dev *rd)
 }
 
 /*
- * Bytes of a grant. While there are latency flows these are whole chunks: what is left
- * over of many grants would be one chunk more, at once with another.
+ * Bytes of a grant that lasts for @ns, and for a tick at least. While there are latency flows these
+ * are whole chunks: what is left over of many grants would be one chunk more, at once with another.
  */
-static u64 largest_grant(const struct riso_dev *rd)
+static u64 grant_of(const struct riso_dev *rd, u64 ns)
 {
-	u64 piece, most;
+	u64 most, piece;
 
 	if (!riso_is_shaped(rd))
 		return largest_open_grant(rd);
+	most = riso_bytes_in(max_t(u64, RISO_TICK_NS, ns), rd->cfg.safe_util);
 	piece = riso_piece_wire(riso_chunk_round(rd->chunk, rd->mtu), rd->mtu);
-	most = riso_bytes_in(max_t(u64, RISO_TICK_NS, riso_grant_lag(rd)), rd->cfg.safe_util);
 	return piece * max_t(u64, 1, div64_u64(most, piece));
 }
 
+/* What late timers miss is given at once. */
+static u64 largest_grant(const struct riso_dev *rd)
+{
+	return grant_of(rd, riso_grant_lag(rd));
+}
+
 /*
- * No grant is for less than this. RISO_RUN_BATCHES of the least make one of the largest, so
+ * No grant is for less than this. RISO_RUN_BATCHES of the least make one that lasts for a tick, so
  * the clock or the window ends a run, even if all ask for little.
  */
 static u64 least_grant(const struct riso_dev *rd)
 {
-	return max_t(u64, RISO_GRANT_MIN, largest_grant(rd) / RISO_RUN_BATCHES);
+	return max_t(u64, RISO_GRANT_MIN, grant_of(rd, 0) / RISO_RUN_BATCHES);
 }
 
 /* A chunk, which a process can always post a part of a message for. */
@@ -362,7 +368,7 @@ static struct riso_pacing make_pacing(const struct riso_dev *rd, u64 now)
 	if (riso_is_shaped(rd)) {
 		p.rate = rd->cfg.safe_util;
 		/* What late timers give at once has to fit. */
-		late = riso_bytes_in(riso_grant_lag(rd), rd->cfg.safe_util);
+		late = riso_bytes_in(riso_missed(rd), rd->cfg.safe_util);
 		p.chunk = riso_chunk_fill(rd->chunk, late, RISO_LATE_PIECES, RISO_OPEN_CHUNK);
 		/* Twice, as the module reads late what a process says of completions. */
 		p.window = 2 * rd->window + RISO_LATE_PARTS * late +
