@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mpi_exchange [ROUNDS]
+ * mpi_exchange ROUNDS FILE
  *
  * Two ranks of MPI. Each round both send the other 8 MB at once, and compare every byte of
- * what they receive; the even rounds have one message, the odd ones eight of 1 MB. Rank 0
- * says how many rounds there were.
+ * what they receive; the even rounds have one message, the odd ones eight of 1 MB. They stay
+ * until there is FILE. Rank 0 says how many rounds there were.
  */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <mpi.h>
 
@@ -49,9 +50,11 @@ static void exchange(int rank, int round)
 
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 2;
-	int rank, size, i;
+	int rank, size, rounds, i;
 
+	if (argc != 3)
+		errx(2, "usage: mpi_exchange ROUNDS FILE");
+	rounds = atoi(argv[1]);
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -59,6 +62,8 @@ int main(int argc, char **argv)
 		errx(2, "there are %d ranks, not 2", size);
 	for (i = 0; i < rounds; i++)
 		exchange(rank, i);
+	while (access(argv[2], F_OK))
+		usleep(100000);
 	MPI_Finalize();
 	if (!rank)
 		printf("%d rounds\n", rounds);
