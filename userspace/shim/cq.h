@@ -63,6 +63,9 @@ struct shim_soft {
  *	shim_size_lock
  * @spare: entries that all flows together have for the pieces; changes under shim_size_lock,
  *	read without it
+ * @spare_now: @spare when a batch was begun, so that it does not change meanwhile
+ * @woken: the program polls now, and has armed the CQ before
+ * @looked_ns: when the CQ was looked at last
  * @used: what of @spare is taken, also by queue pairs that are gone
  * @crowd: flows that hold something and wait for room, until something of theirs completes
  * @queue: flows that hold something and wait for an entry that another flow has
@@ -101,6 +104,9 @@ struct shim_cq {
 	int asked;
 	int reserved;
 	uint32_t spare;
+	uint32_t spare_now;
+	bool woken;
+	uint64_t looked_ns;
 	struct shim_used used;
 	struct shim_line crowd;
 	struct shim_line queue;

@@ -22,6 +22,7 @@
 #include "member.h"
 #include "poller.h"
 #include "post.h"
+#include "shim.h"
 #include "slot.h"
 #include "soft.h"
 
@@ -76,7 +77,11 @@ void shim_end_poll(struct shim_cq *c, bool shown)
 {
 	struct shim_member *m = c->ctx->m;
 
-	m->polls++;
+	c->looked_ns = shim_sys.now();
+	if (c->looked_ns - m->polled_ns >= SHIM_POLL_NS) {
+		m->polled_ns = c->looked_ns;
+		m->polls++;
+	}
 	if (shown)
 		shim_cq_shown(c);
 	shim_cq_seen(c);
@@ -108,7 +113,9 @@ static int poll_locked(struct shim_cq *c, int num, struct ibv_wc *wc)
 	if (c->ex)
 		shim_lock(&c->session);
 	shim_lock(&c->ctx->m->lock);
+	c->woken = c->armed;
 	n = poll_governed(c, num, wc);
+	c->woken = false;
 	shim_end_poll(c, n > 0);
 	if (c->ex)
 		shim_unlock(&c->session);

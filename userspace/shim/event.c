@@ -214,6 +214,8 @@ int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 {
 	struct shim_ctx *ctx = shim_find_ctx(channel->context);
 
+	if (ctx)
+		shim_wake_napping(ctx->m);
 	if (ctx && may_hide(ctx))
 		return get_news(channel, cq, cq_context);
 	return shim_real.get_cq_event(channel, cq, cq_context);

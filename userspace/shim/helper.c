@@ -29,6 +29,7 @@
 #include "guard.h"
 #include "helper.h"
 #include "member.h"
+#include "poller.h"
 #include "post.h"
 #include "qp.h"
 #include "reap.h"
@@ -44,12 +45,11 @@ enum {
 };
 
 /*
- * A program that polls an active CQ every 100 us on average posts by itself what is held. The
+ * A program that polls an active CQ in half of all times of 100 us posts by itself what is held. The
  * helper looks again after an eighth of the time for which it has polled so far, so that one that
  * computes for a while loses no more than that.
  */
 enum {
-	POLL_NS = 100000,
 	NAP_PART = 8,
 	NAP_MIN = 1000,		/* microseconds */
 	NAP_MAX = 100000,	/* microseconds: ten looks a second */
@@ -130,7 +130,7 @@ static uint32_t how_long_nap(struct shim_member *m, bool forgets)
 	/* For less than that it may just not have had a processor. */
 	if (!forgets && now - m->looked_ns < NAP_MIN * 1000ULL)
 		return m->naps ? NAP_MIN : 0;
-	if (forgets || polls * POLL_NS < now - m->looked_ns)
+	if (forgets || 2 * polls * SHIM_POLL_NS < now - m->looked_ns)
 		m->polls_since = 0;
 	else if (!m->polls_since)
 		m->polls_since = now;
@@ -151,6 +151,7 @@ static void serve(struct shim_member *m, struct riso_ioc_wait *w, uint32_t *nap_
 {
 	bool forgets = false;
 	struct shim_qp *f;
+	int dir;
 
 	shim_lock(&m->lock);
 	m->round++;
@@ -165,9 +166,12 @@ static void serve(struct shim_member *m, struct riso_ioc_wait *w, uint32_t *nap_
 		shim_cq_update(f->cq);
 	}
 	*nap_us = how_long_nap(m, forgets);
+	for (dir = 0; dir < RISO_USER_DIRS && !m->held; dir++)
+		m->book[dir].ahead = 0;
 	shim_queue_drive(m);
 	m->waiting = m->held;
-	*w = known(m, how_long(m));
+	if (!*nap_us)
+		*w = known(m, how_long(m));
 	shim_unlock(&m->lock);
 }
 
@@ -202,7 +206,7 @@ static void nap(struct shim_member *m, uint32_t us)
 static void *helper(void *arg)
 {
 	struct shim_member *m = arg;
-	struct riso_ioc_wait w;
+	struct riso_ioc_wait w = { };
 	uint32_t nap_us;
 
 	shim_lock(&shim_members.lock);
@@ -222,7 +226,7 @@ static void *helper(void *arg)
 			shim_wait_kernel(m, &w);
 		/* Nothing wakes it then: a provider that refuses may take it some other time. */
 		if (__atomic_load_n(&m->gone, __ATOMIC_RELAXED))
-			usleep(w.timeout_us);
+			usleep(nap_us ? 0 : w.timeout_us);
 		shim_lock(&shim_members.lock);
 	}
 	/* Who holds something from here on finds no helper, and starts one. */
@@ -379,11 +383,15 @@ void shim_unlock_and_drive(struct shim_member *m)
  */
 void shim_wake_napping(struct shim_member *m)
 {
-	if (!__atomic_load_n(&m->naps, __ATOMIC_RELAXED))
+	/* What a signal handler does in the middle of a call, the helper sees before long. */
+	if (!__atomic_load_n(&m->naps, __ATOMIC_RELAXED) || shim_is_in_call())
 		return;
 	shim_lock(&m->lock);
 	m->polls_since = 0;
+	m->polls_seen = m->polls;
+	m->looked_ns = shim_sys.now();
 	shim_member_set_naps(m, false);
+	shim_member_publish(m);
 	shim_unlock(&m->lock);
 	shim_lock(&shim_members.lock);
 	pthread_cond_signal(&m->wake);

@@ -17,6 +17,11 @@
 
 TAILQ_HEAD(shim_qp_list, shim_qp);
 
+enum {
+	/* Nanoseconds: a program that polls all the time does so in most of these. */
+	SHIM_POLL_NS = 100000,
+};
+
 /**
  * struct shim_book - what a member has done in one direction
  * @posted: cost bytes posted so far, for riso_udir.posted
@@ -97,7 +102,8 @@ struct shim_terms {
  * @seq: riso_kdir.seq as seen last, by direction
  * @mode: riso_kpage.mode as seen last
  * @round: number of the helper's present round, which counts from 0
- * @polls: number of times that the program has polled an active CQ
+ * @polls: number of times of %SHIM_POLL_NS in which the program has polled an active CQ
+ * @polled_ns: when the last of these began
  * @polls_seen: @polls when the helper looked last
  * @looked_ns: when the helper looked last
  * @polls_since: when the program began to poll all the time, 0 if it does not
@@ -141,6 +147,7 @@ struct shim_member {
 	uint32_t mode;
 	uint32_t round;
 	uint32_t polls;
+	uint64_t polled_ns;
 	uint32_t polls_seen;
 	uint64_t looked_ns;
 	uint64_t polls_since;

@@ -35,6 +35,8 @@ enum {
 	MAX_QUIET = 64 * 1024,
 	/* Bytes: pieces of a long path are no larger, so that small messages do not wait for one. */
 	MAX_PIECE = 128 * 1024,
+	/* Nanoseconds between two looks at a CQ after which a delay is that of the looks. */
+	LATE_LOOK_NS = 200000,
 };
 
 /* Cost bytes of @len bytes on the path of the flow */
@@ -217,7 +219,7 @@ enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, bool ope
 
 static uint32_t spare_entries(const struct shim_cq *c)
 {
-	return __atomic_load_n(&c->spare, __ATOMIC_RELAXED);
+	return c->spare_now;
 }
 
 /* Has a CQ an entry left for a completion that nobody sees? */
@@ -385,20 +387,31 @@ void shim_time_piece(struct shim_qp *f, const struct shim_slot *slot)
 	f->timed_ns = shim_sys.now();
 }
 
+/* Is a completion seen when it comes, and not some time after? */
+static bool is_in_time(const struct shim_cq *c, uint64_t now)
+{
+	return c->woken || now - c->looked_ns < LATE_LOOK_NS;
+}
+
 /**
  * shim_measure_path - a completion tells how long the path of its flow is
  * @f: the flow; its member is locked
  * @slot: what has completed
+ *
+ * One that was perhaps seen late tells nothing, and the old delay is believed.
  */
 void shim_measure_path(struct shim_qp *f, const struct shim_slot *slot)
 {
 	uint64_t rate = f->ctx->m->terms.rate;
+	uint64_t now;
 
 	if (slot != f->timed || !f->timed_ns)
 		return;
-	if (rate)
-		riso_path_sample(&f->path, f->timed_ns, riso_time_of(slot->cost, rate),
-				 shim_sys.now());
+	now = shim_sys.now();
+	if (rate && is_in_time(f->cq, now))
+		riso_path_sample(&f->path, f->timed_ns, riso_time_of(slot->cost, rate), now);
+	else
+		f->path.probes = false;
 	f->timed_ns = 0;
 	f->path_bytes = riso_bytes_in(riso_path_delay(&f->path), rate);
 }

@@ -136,12 +136,16 @@ void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
  * @used: of its CQ
  * @slice: of the member
  * @budget: of the member, by direction
+ * @timed: of the flow
+ * @timed_ns: of the flow
  */
 struct mark {
 	struct shim_sq sq;
 	struct shim_used used;
 	struct shim_slice slice;
 	struct shim_budget budget[RISO_USER_DIRS];
+	const struct shim_slot *timed;
+	uint64_t timed_ns;
 };
 
 /**
@@ -168,6 +172,8 @@ static void set_mark(const struct shim_qp *f, struct mark *k)
 	k->slice = m->slice;
 	for (dir = 0; dir < RISO_USER_DIRS; dir++)
 		k->budget[dir] = m->book[dir].budget;
+	k->timed = f->timed;
+	k->timed_ns = f->timed_ns;
 }
 
 static void return_to_mark(struct shim_qp *f, const struct mark *k)
@@ -180,6 +186,8 @@ static void return_to_mark(struct shim_qp *f, const struct mark *k)
 	m->slice = k->slice;
 	for (dir = 0; dir < RISO_USER_DIRS; dir++)
 		m->book[dir].budget = k->budget[dir];
+	f->timed = k->timed;
+	f->timed_ns = k->timed_ns;
 }
 
 /* Charge a piece that the provider has taken. */
@@ -397,6 +405,7 @@ static enum turn post_some(struct shim_qp *f, uint64_t now)
 	slot = f->sq.slot;
 	b.open = is_open(f);
 	b.now = now;
+	f->cq->spare_now = __atomic_load_n(&f->cq->spare, __ATOMIC_RELAXED);
 	set_mark(f, &before);
 	fill_batch(f, tail, SHIM_BATCH, &b);
 	num = b.num;

@@ -312,6 +312,8 @@ EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 
 EXPORT int rdma_isolate_set_class(struct ibv_qp *qp, enum riso_class class_id)
 {
+	if (is_refused())
+		return EDEADLK;
 	return shim_set_class(qp, class_id);
 }
 

@@ -25,6 +25,7 @@
 #include "cq.h"
 #include "ctx.h"
 #include "reap.h"
+#include "shim.h"
 #include "slot.h"
 #include "soft.h"
 
@@ -186,6 +187,7 @@ void shim_take_completions(struct shim_cq *c, uint32_t max)
 		shim_cqex_fill(c, max);
 	else
 		reap(c, max);
+	c->looked_ns = shim_sys.now();
 }
 
 /**

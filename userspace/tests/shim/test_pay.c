@@ -290,12 +290,14 @@ static void asks_again(void **state)
 	prog_pump(p, 1, 3);
 }
 
-/* What is out until the first of it completes after @delay ns */
-static uint32_t count_out(struct prog *p, uint64_t delay)
+/* What is posted when what is out completes after @delay ns, and is seen @late ns after that */
+static uint32_t count_out(struct prog *p, uint64_t delay, uint64_t late)
 {
 	uint32_t posted = p->qp->posted;
 
 	fake_kernel.now += delay;
+	prog_expect_none(p);
+	fake_kernel.now += late;
 	fake_run(p->qp, UINT32_MAX);
 	prog_expect_none(p);
 	return p->qp->posted - posted;
@@ -316,12 +318,15 @@ static void long_path(void **state)
 				   IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 2);
 	/* A byte takes a nanosecond, so this is what ten chunks take. */
-	out = count_out(p, 11 * chunk);
+	out = count_out(p, 11 * chunk, 0);
 	assert_in_range(out, 12, 15);
 	/* Of a hundred chunks there is no room for so many. */
-	assert_int_equal(count_out(p, 2000000000), 1);
+	assert_int_equal(count_out(p, 2000000000, 0), 1);
+	/* What is seen late tells nothing. */
+	assert_in_range(count_out(p, 0, 101 * chunk), 12, 15);
+	assert_int_equal(count_out(p, 2000000000, 0), 1);
 	posted = fake_kernel.u.dir[0].posted;
-	out = count_out(p, 101 * chunk);
+	out = count_out(p, 101 * chunk, 0);
 	assert_in_range(out, 12, SHIM_SLOTS);
 	posted = fake_kernel.u.dir[0].posted - posted;
 	assert_true(posted > 100 * chunk && posted < 150 * chunk);
