@@ -18,6 +18,8 @@
 
 #include <infiniband/verbs.h>
 
+#include "connect.h"
+
 #define LENGTH 1048576
 
 struct end {
@@ -149,42 +151,6 @@ static void open_end(struct end *e, const char *name)
 		err(1, "%s", name);
 }
 
-static void connect_end(struct end *e, const struct end *peer)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer->qp->qp_num,
-		.max_dest_rd_atomic = 1,
-		.max_rd_atomic = 1,
-		.min_rnr_timer = 12,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.ah_attr = {
-			.is_global = 1,
-			.port_num = 1,
-			.grh = { .dgid = peer->gid, .sgid_index = 1, .hop_limit = 64 },
-		},
-	};
-
-	if (verbs.modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
-		err(1, "INIT");
-	attr.qp_state = IBV_QPS_RTR;
-	if (verbs.modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER |
-			    IBV_QP_MAX_DEST_RD_ATOMIC))
-		err(1, "RTR");
-	attr.qp_state = IBV_QPS_RTS;
-	if (verbs.modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN |
-			    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			    IBV_QP_MAX_QP_RD_ATOMIC))
-		err(1, "RTS");
-}
-
 static void write_once(struct end *from, struct end *to, unsigned int round)
 {
 	struct ibv_sge sge = {
@@ -242,8 +208,8 @@ int main(int argc, char **argv)
 	load();
 	open_end(&ends[0], argv[1]);
 	open_end(&ends[1], argv[2]);
-	connect_end(&ends[0], &ends[1]);
-	connect_end(&ends[1], &ends[0]);
+	connect_qp(verbs.modify_qp, ends[0].qp, ends[1].qp->qp_num, &ends[1].gid);
+	connect_qp(verbs.modify_qp, ends[1].qp, ends[0].qp->qp_num, &ends[0].gid);
 	do {
 		write_once(&ends[0], &ends[1], round++);
 		over = over || (over_target && over_target(ends[0].qp));

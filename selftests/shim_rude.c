@@ -35,6 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "connect.h"
 #include "verbs.h"
 
 enum {
@@ -137,47 +138,12 @@ static void open_end(struct end *e, const char *name)
 	e->qp = make_qp(e->pd, e->cq, 2);
 }
 
-static void connect_end(struct end *e, const struct end *peer)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer->qp->qp_num,
-		.max_dest_rd_atomic = 1,
-		.max_rd_atomic = 1,
-		.min_rnr_timer = 12,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.ah_attr = {
-			.is_global = 1,
-			.port_num = 1,
-			.grh = { .dgid = peer->gid, .sgid_index = 1, .hop_limit = 64 },
-		},
-	};
-
-	if (ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			  IBV_QP_ACCESS_FLAGS))
-		err(1, "INIT");
-	attr.qp_state = IBV_QPS_RTR;
-	if (ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER |
-			  IBV_QP_MAX_DEST_RD_ATOMIC))
-		err(1, "RTR");
-	attr.qp_state = IBV_QPS_RTS;
-	if (ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-			  IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC))
-		err(1, "RTS");
-}
-
 static void open_both(struct end *e, char **names)
 {
 	open_end(&e[0], names[0]);
 	open_end(&e[1], names[1]);
-	connect_end(&e[0], &e[1]);
-	connect_end(&e[1], &e[0]);
+	connect_qp(ibv_modify_qp, e[0].qp, e[1].qp->qp_num, &e[1].gid);
+	connect_qp(ibv_modify_qp, e[1].qp, e[0].qp->qp_num, &e[0].gid);
 }
 
 static int close_end(struct end *e)

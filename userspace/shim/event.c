@@ -95,7 +95,6 @@ static int shim_comp_arm(struct shim_cq *c, int solicited_only)
 int shim_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
-
 	int err;
 
 	if (!c)
