@@ -116,6 +116,37 @@ goes()
 	return $((status | (PIPESTATUS[0] == 0)))
 }
 
+# Who began a dump and does not read it is named when the tool has waited ten seconds.
+unread()
+{
+	local holder status
+
+	python3 - >"$dir/unread" <<-'END' &
+		import signal, socket, struct
+		def ask(kind, flags, cmd, attrs=b""):
+		    message = struct.pack("BBxx", cmd, 1) + attrs
+		    nl.send(struct.pack("IHHII", 16 + len(message), kind, flags | 1, 1, 0) +
+		            message)
+		nl = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)
+		name = b"rdma_isolate\0"
+		ask(16, 0, 3, struct.pack("HH", 4 + len(name), 2) + name + bytes(3))
+		answer = nl.recv(65536)[20:]
+		while struct.unpack_from("HH", answer)[1] != 1:
+		    answer = answer[struct.unpack_from("HH", answer)[0] + 3 & ~3:]
+		ask(struct.unpack_from("HHH", answer)[2], 0x300, 1)
+		print(True, flush=True)
+		signal.pause()
+	END
+	holder=$!
+	busywait 30 grep -q True "$dir/unread" &&
+	refused 1 "process $holder (python3) has not read a netlink dump to its end" unload &&
+	refused 1 "the devices are disabled, but the module cannot be unloaded" unload
+	status=$?
+	kill "$holder"
+	wait "$holder" 2>/dev/null
+	rdma-isolate -b "$dir/enable" && return $status
+}
+
 # One that has to look at the devices before it hears that the module has gone: the agent
 # of rxe1 is stopped until its timer has fired.
 unseen()
@@ -130,7 +161,7 @@ unseen()
 
 agent_setup setpriv mknod python3
 ktap_print_header
-ktap_set_plan 8
+ktap_set_plan 9
 start_agent rxe0
 start_agent rxe1
 start_latency
@@ -140,6 +171,7 @@ check "a process has a page of it" mapped
 check "an ordinary user" of_user
 check "$DEVS devices are enabled" many_devices
 stop_latency
+check "a process has not read a dump" unread
 check "it goes, and the agents end without a fault" unseen
 check "it is gone" refused 1 "module rdma_isolate is not loaded" unload
 check "no word may follow" refused 2 "nothing may follow unload" unload now

@@ -4,7 +4,9 @@
  *
  * A process that has /dev/rdma_isolate open, or a page of it mapped, keeps the module, as
  * does a device that is observed, enabled or draining. Devices are disabled here;
- * processes are only named, before anything is changed.
+ * processes are only named, before anything is changed. A process that has not read a dump
+ * of generic netlink to its end keeps the module as well: it is named when the tool has
+ * waited for it in vain.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -20,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/netlink.h>
 #include <linux/rdma_isolate.h>
 
 #include "batch.h"
@@ -65,6 +68,45 @@ static bool leads_to(const char *pid, const char *dir, dev_t node)
 	return found;
 }
 
+static bool has_socket(const char *pid, unsigned long inode)
+{
+	char pattern[64], is[64], name[64];
+	bool found = false;
+	glob_t links;
+	ssize_t len;
+	size_t i;
+
+	snprintf(name, sizeof(name), "socket:[%lu]", inode);
+	snprintf(pattern, sizeof(pattern), "/proc/%.20s/fd/*", pid);
+	if (!glob(pattern, GLOB_NOSORT, NULL, &links))
+		for (i = 0; i < links.gl_pathc && !found; i++) {
+			len = readlink(links.gl_pathv[i], is, sizeof(is));
+			found = len == (ssize_t)strlen(name) && !memcmp(is, name, len);
+		}
+	globfree(&links);
+	return found;
+}
+
+/* Has the process begun a dump of generic netlink, and not read it to its end? */
+static bool has_unread_dump(const char *pid)
+{
+	unsigned int protocol, dumps;
+	char path[64], line[256];
+	unsigned long inode;
+	bool found = false;
+	FILE *sockets;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/net/netlink", pid);
+	sockets = fopen(path, "re");
+	while (sockets && !found && fgets(line, sizeof(line), sockets))
+		found = sscanf(line, "%*s %u %*s %*s %*s %*s %u %*s %*s %lu", &protocol,
+			       &dumps, &inode) == 3 &&
+			protocol == NETLINK_GENERIC && dumps && has_socket(pid, inode);
+	if (sockets)
+		fclose(sockets);
+	return found;
+}
+
 static void tell_process(const char *pid, const char *how)
 {
 	char path[64], comm[32] = "?";
@@ -77,11 +119,11 @@ static void tell_process(const char *pid, const char *how)
 			comm[strcspn(comm, "\n")] = 0;
 		fclose(file);
 	}
-	error("process %s (%s) has " NODE " %s: end it first", pid, comm, how);
+	error("process %s (%s) has %s: end it first", pid, comm, how);
 }
 
 /* How many processes keep the module, after naming each */
-static unsigned int tell_processes(void)
+static unsigned int tell_processes(bool waited)
 {
 	unsigned int n = 0;
 	struct dirent *entry;
@@ -95,9 +137,11 @@ static unsigned int tell_processes(void)
 		if (!isdigit(entry->d_name[0]))
 			continue;
 		if (leads_to(entry->d_name, "fd", st.st_rdev))
-			tell_process(entry->d_name, "open");
+			tell_process(entry->d_name, NODE " open");
 		else if (leads_to(entry->d_name, "map_files", st.st_rdev))
-			tell_process(entry->d_name, "mapped");
+			tell_process(entry->d_name, NODE " mapped");
+		else if (waited && has_unread_dump(entry->d_name))
+			tell_process(entry->d_name, "not read a netlink dump to its end");
 		else
 			continue;
 		n++;
@@ -197,7 +241,7 @@ int unload_module(void)
 		error("only root may unload the module");
 		return CMD_REFUSED;
 	}
-	if (tell_processes() + tell_modules()) {
+	if (tell_processes(false) + tell_modules()) {
 		error("nothing was changed");
 		return CMD_REFUSED;
 	}
@@ -206,7 +250,7 @@ int unload_module(void)
 	if (delete_module())
 		return CMD_DONE;
 	err = errno;
-	tell_processes();
+	tell_processes(true);
 	tell_modules();
 	error("the devices are disabled, but the module cannot be unloaded: %s",
 	      strerror(err));
