@@ -116,6 +116,12 @@ goes()
 	return $((status | (PIPESTATUS[0] == 0)))
 }
 
+# Does nobody have a dump of generic netlink that is not read to its end?
+no_dumps()
+{
+	awk '$2 == 16 && $7 { exit 1 }' /proc/net/netlink
+}
+
 # Who began a dump and does not read it is named when the tool has waited ten seconds.
 unread()
 {
@@ -148,10 +154,17 @@ unread()
 }
 
 # One that has to look at the devices before it hears that the module has gone: the agent
-# of rxe1 is stopped until its timer has fired.
+# of rxe1 is stopped until its timer has fired, but not while it reads a dump.
 unseen()
 {
-	kill -STOP "${agents[rxe1]}"
+	local i
+
+	for ((i = 0; i < 100; i++)); do
+		kill -STOP "${agents[rxe1]}"
+		busywait 2 no_dumps && break
+		kill -CONT "${agents[rxe1]}"
+	done
+	no_dumps || return
 	sleep 12
 	goes || return
 	kill -CONT "${agents[rxe1]}"
