@@ -151,10 +151,16 @@ struct ibv_context *shim_open_device(struct ibv_device *device)
  * shim_import_device - ibv_import_device()
  * @cmd_fd: the file of a context
  *
+ * An older libibverbs does not have it, but the program finds ours.
+ *
  * Return: the context, or NULL and errno.
  */
 struct ibv_context *shim_import_device(int cmd_fd)
 {
+	if (!shim_real.import_device) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
 	return shim_govern_ctx(shim_real.import_device(cmd_fd));
 }
 

@@ -22,6 +22,17 @@ static void imported(void **state)
 	prog_pump(p, 1, 1);
 }
 
+/* The program's libibverbs is too old to have it. */
+static void not_imported(void **state)
+{
+	(void)state;
+	shim_real.import_device = NULL;
+	errno = 0;
+	assert_null(shim_import_device(5));
+	assert_int_equal(errno, EOPNOTSUPP);
+	fake_verbs_install();
+}
+
 /* The kernel is told of a device by its name of now, whenever it was opened. */
 static void renamed(void **state)
 {
@@ -199,6 +210,7 @@ static void mangled(void **state)
 
 static const struct CMUnitTest tests[] = {
 	PROG_TEST_EMPTY(imported),
+	PROG_TEST_EMPTY(not_imported),
 	PROG_TEST_EMPTY(renamed),
 	PROG_TEST_EMPTY(renamed_refused),
 	PROG_TEST(renamed_between),
