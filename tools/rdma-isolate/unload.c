@@ -107,9 +107,10 @@ static bool has_unread_dump(const char *pid)
 	return found;
 }
 
+/* A process may have given itself any name, with commands to the terminal in it. */
 static void tell_process(const char *pid, const char *how)
 {
-	char path[64], comm[32] = "?";
+	char path[64], comm[32] = "?", *c;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
@@ -119,6 +120,9 @@ static void tell_process(const char *pid, const char *how)
 			comm[strcspn(comm, "\n")] = 0;
 		fclose(file);
 	}
+	for (c = comm; *c; c++)
+		if (!isprint((unsigned char)*c))
+			*c = '?';
 	error("process %s (%s) has %s: end it first", pid, comm, how);
 }
 
