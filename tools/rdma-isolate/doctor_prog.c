@@ -102,7 +102,7 @@ static bool is_usual(const char *verbs)
 static const char *find_fault(const struct mapped *m, bool ungoverned, const char **fix)
 {
 	*fix = "use an image with glibc 2.17 or newer, or let a rule give it class latency";
-	if (m->musl)
+	if (ungoverned && m->musl)
 		return "is linked with musl, into which the shim cannot be loaded";
 	*fix = "link it with libibverbs.so.1 and start it by \"rdma-isolate run\"";
 	if (!*m->verbs)
