@@ -120,14 +120,31 @@ bool run_is_secure(const char *name, uid_t uid, gid_t gid)
 	return uid && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
+/* Does a dynamic section say that its file is a program, wherever that is loaded? */
+static bool says_pie(FILE *file, const Elf64_Phdr *dynamic)
+{
+	uint64_t left = dynamic->p_filesz;
+	Elf64_Dyn entry;
+
+	if (fseek(file, dynamic->p_offset, SEEK_SET))
+		return false;
+	for (; left >= sizeof(entry); left -= sizeof(entry)) {
+		if (fread(&entry, sizeof(entry), 1, file) != 1 || entry.d_tag == DT_NULL)
+			return false;
+		if (entry.d_tag == DT_FLAGS_1)
+			return entry.d_un.d_val & DF_1_PIE;
+	}
+	return false;
+}
+
 /*
  * The path of the dynamic linker that a program asks for; empty if it is static. A dynamic linker
  * asks for none either, and is a library.
  */
 static bool read_interpreter(FILE *file, char *path)
 {
+	Elf64_Phdr part, dynamic = { };
 	Elf64_Ehdr head;
-	Elf64_Phdr part;
 	unsigned int i;
 
 	if (fread(&head, sizeof(head), 1, file) != 1 ||
@@ -138,6 +155,8 @@ static bool read_interpreter(FILE *file, char *path)
 		if (fseek(file, head.e_phoff + i * (long)head.e_phentsize, SEEK_SET) ||
 		    fread(&part, sizeof(part), 1, file) != 1)
 			return false;
+		if (part.p_type == PT_DYNAMIC)
+			dynamic = part;
 		if (part.p_type != PT_INTERP)
 			continue;
 		if (part.p_filesz < 2 || part.p_filesz > PATH_MAX ||
@@ -147,7 +166,7 @@ static bool read_interpreter(FILE *file, char *path)
 		path[part.p_filesz - 1] = 0;
 		return true;
 	}
-	return head.e_type == ET_EXEC;
+	return head.e_type == ET_EXEC || says_pie(file, &dynamic);
 }
 
 enum run_libc run_find_libc(const char *name)

@@ -168,6 +168,35 @@ static void write_elf(const char *interpreter)
 	assert_int_equal(fclose(f), 0);
 }
 
+/* A file without a dynamic linker that is loaded anywhere: a static program, or a library */
+static void write_pie(uint64_t flags)
+{
+	struct {
+		Elf64_Ehdr head;
+		Elf64_Phdr part;
+		Elf64_Dyn dynamic[2];
+	} elf = {
+		.head = {
+			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 },
+			.e_type = ET_DYN,
+			.e_phoff = offsetof(typeof(elf), part),
+			.e_phentsize = sizeof(elf.part),
+			.e_phnum = 1,
+		},
+		.part = {
+			.p_type = PT_DYNAMIC,
+			.p_offset = offsetof(typeof(elf), dynamic),
+			.p_filesz = sizeof(elf.dynamic),
+		},
+		.dynamic = { { .d_tag = DT_FLAGS_1, .d_un.d_val = flags } },
+	};
+	FILE *f = fopen(file, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(&elf, sizeof(elf), 1, f), 1);
+	assert_int_equal(fclose(f), 0);
+}
+
 static void by_libc(void **state)
 {
 	char *argv[] = { "run", "--", NAME, NULL };
@@ -180,6 +209,10 @@ static void by_libc(void **state)
 	assert_int_equal(run_find_libc(NAME), RUN_LIBC_GLIBC);
 	write_elf(NULL);
 	assert_int_equal(run_find_libc(NAME), RUN_LIBC_STATIC);
+	write_pie(DF_1_PIE);
+	assert_int_equal(run_find_libc(NAME), RUN_LIBC_STATIC);
+	write_pie(DF_1_NOW);
+	assert_int_equal(run_find_libc(NAME), RUN_LIBC_UNKNOWN);
 	write_elf("/lib/ld-musl-x86_64.so.1");
 	assert_int_equal(run_find_libc(NAME), RUN_LIBC_MUSL);
 	assert_int_equal(run_program(3, argv), 1);
