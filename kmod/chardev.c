@@ -64,6 +64,10 @@ enum {
 	RISO_PAGES = 2,
 };
 
+/* Programs of 32 bits have the same pages. Who changes them changes RISO_USER_VERSION. */
+static_assert(offsetof(struct riso_kpage, dir) == 128 && sizeof(struct riso_kpage) == 256);
+static_assert(offsetof(struct riso_upage, passed) == 192 && sizeof(struct riso_upage) == 2240);
+
 struct file_state {
 	struct mutex lock;	/* see above */
 	struct mm_struct *mm;
@@ -362,11 +366,11 @@ static int reg(struct file_state *fs, void __user *arg)
 		return -EFAULT;
 	if (r.flags || r.pad)
 		return -EINVAL;
-	wishes = r.class != RISO_CLASS_BY_RULE;
+	wishes = r.class_id != RISO_CLASS_BY_RULE;
 	if (wishes) {
-		if (r.class > RISO_CLASS_BANDWIDTH)
+		if (r.class_id > RISO_CLASS_BANDWIDTH)
 			return -EINVAL;
-		class = r.class;
+		class = r.class_id;
 	}
 	err = wait_turn(fs->process.rd) ?: mutex_lock_killable(&fs->lock);
 	if (err)
@@ -377,7 +381,7 @@ static int reg(struct file_state *fs, void __user *arg)
 	mutex_unlock(&fs->lock);
 	if (err)
 		return err;
-	r.class = class;
+	r.class_id = class;
 	r.flags = cut_imm ? RISO_REGISTER_CUT_IMM : 0;
 	return copy_to_user(arg, &r, sizeof(r)) ? -EFAULT : 0;
 }

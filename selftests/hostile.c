@@ -106,7 +106,7 @@ static void call_register(void)
 	int i;
 
 	for (i = 0; i < REGISTERS; i++) {
-		r = (struct riso_ioc_register) { .qpn = qpn, .class = RISO_CLASS_BY_RULE };
+		r = (struct riso_ioc_register) { .qpn = qpn, .class_id = RISO_CLASS_BY_RULE };
 		if (ioctl(file, RISO_IOC_REGISTER, &r))
 			err(1, "register");
 	}

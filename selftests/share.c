@@ -60,11 +60,11 @@ int share_attach(int fd, const char *dev, __u32 version, __u32 qpn)
 
 int share_register(int fd, __u32 qpn, __u32 *class)
 {
-	struct riso_ioc_register r = { .qpn = qpn, .class = *class };
+	struct riso_ioc_register r = { .qpn = qpn, .class_id = *class };
 
 	if (ioctl(fd, RISO_IOC_REGISTER, &r))
 		return errno;
-	*class = r.class;
+	*class = r.class_id;
 	return 0;
 }
 

@@ -67,7 +67,7 @@ bool pages_moving_away(void)
 static int register_flags(int fd, __u32 qpn, __u32 flags)
 {
 	struct riso_ioc_register r = {
-		.qpn = qpn, .class = RISO_CLASS_BY_RULE, .flags = flags,
+		.qpn = qpn, .class_id = RISO_CLASS_BY_RULE, .flags = flags,
 	};
 
 	return ioctl(fd, RISO_IOC_REGISTER, &r) ? errno : 0;

@@ -147,7 +147,7 @@ bool pages_closing(void)
 	if (!r || !make_absent())
 		err(1, "userfaultfd");
 	r->qpn = s.qp->qp_num;
-	r->class = RISO_CLASS_BY_RULE;
+	r->class_id = RISO_CLASS_BY_RULE;
 	if (pthread_create(&caller, NULL, register_absent, &s.fd))
 		err(1, "thread");
 	ok = is_awaited();

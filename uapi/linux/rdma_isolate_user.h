@@ -102,7 +102,7 @@ struct riso_kdir {
  * @over_target: 1 while an agent finds that latency flows wait longer than they should
  *	(Current99 above Target99), 0 otherwise
  * @pad32: 0
- * @looks_until: until then the kernel looks at riso_udir.want without a call, all 50 us or so; 0
+ * @looks_until: until then the kernel looks at riso_udir.want without a call, every 50 us or so; 0
  *	for never
  * @looked: when the kernel looked last, while the process says that it polls. If that is long ago
  *	and riso_kpage.looks_until is to come, its timer is late, and RISO_IOC_WAIT is in its place
@@ -202,7 +202,7 @@ struct riso_ioc_attach {
 
 #define RISO_IOC_ATTACH		_IOW(RISO_IOC_MAGIC, 0, struct riso_ioc_attach)
 
-/* For riso_ioc_register.class: the rules decide alone. */
+/* For riso_ioc_register.class_id: the rules decide alone. */
 #define RISO_CLASS_BY_RULE	0xffffffffU
 
 /*
@@ -214,18 +214,18 @@ struct riso_ioc_attach {
 /**
  * struct riso_ioc_register - a queue pair takes part
  * @qpn: its number
- * @class: wish, an enum riso_class or RISO_CLASS_BY_RULE; the class in force is
+ * @class_id: wish, an enum riso_class or RISO_CLASS_BY_RULE; the class in force is
  *	returned
  * @flags: 0; RISO_REGISTER_* are returned
  * @pad: 0
  *
  * May be repeated: it then asks again. Errors: ENOENT when the process has no such
  * queue pair on the device; EPERM when no rule lets it choose that class; EINVAL for what
- * is no class, and for flags.
+ * is no class, and for @flags or @pad that are not 0.
  */
 struct riso_ioc_register {
 	__u32 qpn;
-	__u32 class;
+	__u32 class_id;
 	__u32 flags;
 	__u32 pad;
 };

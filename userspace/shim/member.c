@@ -241,12 +241,12 @@ static int ask_by_file(struct shim_member *m, unsigned long request, const void 
 int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id,
 			 uint32_t *flags)
 {
-	struct riso_ioc_register reg = { .qpn = qpn, .class = *class_id };
+	struct riso_ioc_register reg = { .qpn = qpn, .class_id = *class_id };
 	int err = ask_by_file(m, RISO_IOC_REGISTER, &reg);
 
 	if (err)
 		return err;
-	*class_id = reg.class;
+	*class_id = reg.class_id;
 	*flags = reg.flags;
 	return 0;
 }

@@ -89,7 +89,7 @@ static int null_ioctl(int fd, unsigned long request, ...)
 	va_end(ap);
 	if (request == RISO_IOC_REGISTER) {
 		reg = arg;
-		reg->class = class_given;
+		reg->class_id = class_given;
 	} else if (request == RISO_IOC_WAIT) {
 		w = arg;
 		if (!keeps_grants && upage.u.dir[RISO_USER_TX].want)

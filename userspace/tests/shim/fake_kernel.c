@@ -96,14 +96,14 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 		reg = arg;
 		fake_syscall();
 		errno = fake_kernel.register_err;
-		if (errno == EPERM && reg->class == RISO_CLASS_BY_RULE)
+		if (errno == EPERM && reg->class_id == RISO_CLASS_BY_RULE)
 			errno = 0;
-		if (reg->class > RISO_CLASS_BANDWIDTH && reg->class != RISO_CLASS_BY_RULE)
+		if (reg->class_id > RISO_CLASS_BANDWIDTH && reg->class_id != RISO_CLASS_BY_RULE)
 			errno = EINVAL;
-		fake_kernel.wish = reg->class;
+		fake_kernel.wish = reg->class_id;
 		fake_kernel.registers++;
 		assert_int_equal(reg->flags, 0);
-		reg->class = fake_kernel.class_id;
+		reg->class_id = fake_kernel.class_id;
 		reg->flags = fake_kernel.register_flags;
 		break;
 	case RISO_IOC_WAIT:
