@@ -114,7 +114,8 @@ static const char *find_fault(const struct mapped *m, bool ungoverned, const cha
 	*fix = "have it use the system's libibverbs.so.1; RDMA_ISOLATE_DEBUG=1 says more";
 	if (ungoverned && !is_usual(m->verbs))
 		return "has a libibverbs of its own, which the shim may not have found";
-	return NULL;
+	*fix = "give it /dev/rdma_isolate, or start it anew; else \"flow show\" has the reason";
+	return ungoverned ? "has queue pairs that the shim does not hold" : NULL;
 }
 
 static void check_program(const char *root, uint32_t pid, bool ungoverned, doctor_fn tell,
