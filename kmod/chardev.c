@@ -15,7 +15,7 @@
  * often as they like. files_lock protects the number of files of each owner. What is in the
  * pages is grant.c's.
  *
- * All calls come from the process itself and may sleep, but for release(), which may
+ * All calls come from the process itself and may sleep, except release(), which may
  * come from any.
  */
 

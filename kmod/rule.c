@@ -93,7 +93,7 @@ bool riso_rule_match(const struct riso_identity *who, const char *dev,
 	return found;
 }
 
-/* Is it the same rule, but for its id? */
+/* Is it the same rule, except for its id? */
 static bool is_same(const struct riso_rule_spec *a, const struct riso_rule_spec *b)
 {
 	return !strcmp(a->dev, b->dev) && !strcmp(a->ulp, b->ulp) &&

@@ -91,7 +91,7 @@ bytes_are_counted()
 }
 
 # Who stands behind the bulk waits, and the classes are those that rules gave. The
-# link is no faster than it is, but for what is posted ahead.
+# link is no faster than it is, except for what is posted ahead.
 top_tells_them_apart()
 {
 	local out bulk waits

@@ -5,7 +5,7 @@ perftest_cases.py pairs|all
 
 Prints cases for perftest, one a line: the size of a message, how many the client
 reports, and the command. "all" has each combination of the first six factors that is
-possible, and each of the other four alone, one way, with those but for the queue
+possible, and each of the other four alone, one way, with those except the queue
 pairs: two if there can be. "pairs" has few of all that are possible, such that any
 two values which can be together are so in one of them.
 """

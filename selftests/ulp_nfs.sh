@@ -3,7 +3,7 @@
 #
 # NFS over RDMA: files are written, read back and compared while messages are cut. Events
 # come late on the server's device, so that the reaper is there before the ULP. The server
-# is driven by its own files; but for rpcbind it needs no daemon.
+# is driven by its own files; except for rpcbind it needs no daemon.
 #
 # One kernel is enough.
 

@@ -437,7 +437,7 @@ def json_calibrate():
                                        'best if none does.'},
         'target99_ns': number('Four times the 99th percentile without load.'),
         'applied': {'type': 'boolean',
-                    'description': 'True when these were set and are kept, but for max_ops.'},
+                    'description': 'True when these were set and are kept, except max_ops.'},
     }
     size = {
         'chunk_bytes': number('Size of a piece.'),

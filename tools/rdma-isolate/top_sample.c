@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Samples of devices and their groups, and what happened between two of them.
- * Counters only grow, but for what was taken back, which counts as nothing.
+ * Counters only grow, except for what was taken back, which counts as nothing.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -133,7 +133,7 @@ const char *conf_addr_name(const union conf_addr *addr, char *name);
 /* NULL if the settings do not have it */
 struct conf_dev *conf_dev(const struct conf *conf, const char *name);
 
-/* Are all devices steered alike, but for what is set for one? */
+/* Are all devices steered alike, except for what is set for one? */
 bool conf_same_law(const struct conf *a, const struct conf *b);
 /* Is the same set for a device? */
 bool conf_same_dev(const struct conf_dev *a, const struct conf_dev *b);

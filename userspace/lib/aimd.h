@@ -131,7 +131,7 @@ enum aimd_event {
  * @short99_ns: of the short one
  * @short95_ns: 95th percentile of the short one
  * @have_samples: they are worth something: enough samples, and none too old. Without
- *	that SafeUtil stays where it is, but for L = 0 and the floor
+ *	that SafeUtil stays where it is, except for L = 0 and the floor
  */
 struct aimd_input {
 	uint64_t now_ns;

@@ -479,7 +479,7 @@ static bool drive_line(struct shim_member *m, int dir, uint64_t now)
 	return turned;
 }
 
-/* Nobody waits for room, but for that of a provider, when the device is open. */
+/* Nobody waits for room, except for that of a provider, when the device is open. */
 static void unpark_all(struct shim_member *m)
 {
 	struct shim_qp *f;

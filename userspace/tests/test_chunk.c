@@ -494,7 +494,7 @@ static void wire_bytes(void **state)
 
 /*
  * Chunks that fill their packets need as many as the message; so cutting costs
- * no wire but for the header of each further message.
+ * no wire except for the header of each further message.
  */
 static void wire_of_chunks(void **state)
 {
