@@ -191,12 +191,17 @@ enum run_libc run_find_libc(const char *name)
 	return libc;
 }
 
-/* What the user has set stays. */
-static void set_all(const struct setting *of, bool verbose)
+/* What the user has set stays, and is told of where the user has @asked for something else. */
+static void set_all(const struct setting *of, bool asked, bool verbose)
 {
+	const char *is;
+
 	for (; of->name; of++) {
-		if (!getenv(of->name))
+		is = getenv(of->name);
+		if (!is)
 			setenv(of->name, of->value, 1);
+		else if (asked && strcmp(is, of->value))
+			error("warning: %s is set and stays %s, not %s", of->name, is, of->value);
 		if (verbose)
 			error("%s=%s", of->name, getenv(of->name));
 	}
@@ -273,9 +278,9 @@ int run_program(int argc, char **argv)
 	setenv("LD_PRELOAD", list, 1);
 	if (!access(verbs, R_OK))
 		setenv("NCCL_IBVERBS_LIB", verbs, 0);
-	set_all(nccl, o.verbose);
+	set_all(nccl, false, o.verbose);
 	if (o.ucx_verbs)
-		set_all(ucx, o.verbose);
+		set_all(ucx, true, o.verbose);
 	if (o.class)
 		setenv("RDMA_ISOLATE_CLASS", o.class, 1);
 	if (libc == RUN_LIBC_STATIC)
