@@ -18,17 +18,19 @@
 #include "guard.h"
 #include "map.h"
 
-enum { FIRST_BITS = 8 };
+enum { FIRST_NUM = 256 };
 
-static struct shim_map_table *new_table(unsigned int bits)
+/* What a map has at first: one entry, which stays free. */
+struct shim_map_table shim_map_none = { .used = 1, .entry = { { 0, NULL } } };
+
+static struct shim_map_table *new_table(size_t num)
 {
 	struct shim_map_table *t;
 
-	t = calloc(1, sizeof(*t) + (sizeof(t->entry[0]) << bits));
+	t = calloc(1, sizeof(*t) + sizeof(t->entry[0]) * num);
 	if (!t)
 		return NULL;
-	t->shift = 64 - bits;
-	t->mask = ((size_t)1 << bits) - 1;
+	t->mask = num - 1;
 	return t;
 }
 
@@ -52,12 +54,12 @@ static bool make_room(struct shim_map *map)
 	struct shim_map_table *t;
 	size_t i;
 
-	if (old && old->used <= old->mask / 2)
+	if (old->used <= old->mask / 2)
 		return true;
-	t = new_table(old ? 64 - old->shift + 1 : FIRST_BITS);
+	t = new_table(old->mask ? 2 * (old->mask + 1) : FIRST_NUM);
 	if (!t)
 		return false;
-	for (i = 0; old && i <= old->mask; i++)
+	for (i = 0; i <= old->mask; i++)
 		if (old->entry[i].key > SHIM_MAP_REMOVED)
 			put(t, old->entry[i].key, old->entry[i].value);
 	t->old = old;
@@ -69,7 +71,7 @@ static bool make_room(struct shim_map *map)
 /**
  * shim_map_add - add an address
  * @map: the map
- * @key: an address that is not there
+ * @key: an address that is not there, and not NULL
  * @value: what belongs to it
  *
  * Return: 0 or ENOMEM.
@@ -98,8 +100,6 @@ void shim_map_del(struct shim_map *map, const void *key)
 
 	shim_lock(&map->lock);
 	t = map->table;
-	if (!t)
-		goto unlock;
 	i = shim_map_hash(t, (uintptr_t)key);
 	while (t->entry[i].key && t->entry[i].key != (uintptr_t)key)
 		i = (i + 1) & t->mask;
@@ -133,7 +133,7 @@ void *shim_map_search(struct shim_map *map, bool (*match)(void *value, void *arg
 
 	shim_lock(&map->lock);
 	t = map->table;
-	for (i = 0; t && i <= t->mask && !found; i++)
+	for (i = 0; i <= t->mask && !found; i++)
 		if (t->entry[i].key > SHIM_MAP_REMOVED &&
 		    match(t->entry[i].value, arg))
 			found = t->entry[i].value;

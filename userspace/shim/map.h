@@ -25,14 +25,12 @@ struct shim_map_entry {
 /**
  * struct shim_map_table - the entries of a map
  * @old: the table in use before, which somebody may still be reading
- * @shift: bits by which a hash of 64 bits is shifted right, to be the index of an entry
  * @mask: number of entries less one
  * @used: number of entries that are not free; removed ones are not free
  * @entry: the entries
  */
 struct shim_map_table {
 	struct shim_map_table *old;
-	unsigned int shift;
 	size_t mask;
 	size_t used;
 	struct shim_map_entry entry[];
@@ -41,24 +39,30 @@ struct shim_map_table {
 /**
  * struct shim_map - a map
  * @lock: serialises those who change the map
- * @table: entries of the map, NULL as long as there were none; read without @lock
+ * @table: entries of the map; read without @lock
  */
 struct shim_map {
 	pthread_mutex_t lock;
 	struct shim_map_table *table;
 };
 
-#define SHIM_MAP_INIT { .lock = PTHREAD_MUTEX_INITIALIZER }
+extern struct shim_map_table shim_map_none;
 
+#define SHIM_MAP_INIT { .lock = PTHREAD_MUTEX_INITIALIZER, .table = &shim_map_none }
+
+/*
+ * The factor is 2^32 / golden ratio^2, which fits into an instruction. Addresses that have a
+ * distance in common are spread by it.
+ */
 static inline size_t shim_map_hash(const struct shim_map_table *t, uintptr_t key)
 {
-	return ((uint64_t)key >> 4) * 0x9e3779b97f4a7c15ULL >> t->shift;
+	return ((uint64_t)key * 0x61c88647 >> 32) & t->mask;
 }
 
 /**
  * shim_map_find - look an address up
  * @map: the map
- * @key: the address
+ * @key: the address; not NULL, as free entries have that
  *
  * Without a lock; others may add and remove other addresses meanwhile.
  *
@@ -72,17 +76,13 @@ static inline void *shim_map_find(const struct shim_map *map, const void *key)
 
 	/* Pairs with the release in make_room(). */
 	t = __atomic_load_n(&map->table, __ATOMIC_ACQUIRE);
-	if (!t)
-		return NULL;
 	for (i = shim_map_hash(t, (uintptr_t)key);; i = (i + 1) & t->mask) {
 		/* Pairs with the release in put(). */
 		k = __atomic_load_n(&t->entry[i].key, __ATOMIC_ACQUIRE);
-		/* First, as 0 may be looked up: a free entry has the value of a removed one. */
+		if (__builtin_expect(k == (uintptr_t)key, 1))
+			return __atomic_load_n(&t->entry[i].value, __ATOMIC_RELAXED);
 		if (!k)
 			return NULL;
-		if (k == (uintptr_t)key)
-			return __atomic_load_n(&t->entry[i].value,
-					       __ATOMIC_RELAXED);
 	}
 }
 

@@ -97,7 +97,7 @@ struct shim_slots *shim_find_tag(uint64_t wr_id)
 {
 	struct shim_slots *s;
 
-	if (wr_id != (uintptr_t)wr_id || wr_id % sizeof(struct shim_slot))
+	if (wr_id != (uintptr_t)wr_id || wr_id % sizeof(struct shim_slot) || wr_id < PAGE)
 		return NULL;
 	s = shim_map_find(&shim_tags, (void *)(uintptr_t)(wr_id & ~(PAGE - 1ULL)));
 	if (!s || (wr_id - (uintptr_t)s->slot) / sizeof(struct shim_slot) >= s->num)
