@@ -103,7 +103,7 @@ static int poll_nested(struct shim_cq *c, int num, struct ibv_wc *wc)
 }
 
 /* All but the short way of shim_poll_cq(). Fewer than @num means that the CQ is empty. */
-static int poll_locked(struct shim_cq *c, int num, struct ibv_wc *wc)
+static __attribute__((noinline)) int poll_locked(struct shim_cq *c, int num, struct ibv_wc *wc)
 {
 	int n;
 
@@ -124,28 +124,51 @@ static int poll_locked(struct shim_cq *c, int num, struct ibv_wc *wc)
 	return n;
 }
 
+/* A CQ that the shim does not know */
+static __attribute__((noinline)) int poll_unknown(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	return shim_find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
+}
+
+/* It has become active since the program called. */
+static __attribute__((noinline)) int poll_late(struct shim_cq *c, int num, struct ibv_wc *wc,
+					       uint32_t turn)
+{
+	shim_poll_end(turn);
+	return poll_locked(c, num, wc);
+}
+
+/* The poll cannot begin without the lock, except if the thread has not been known so far. */
+static __attribute__((noinline)) int poll_slowly(struct shim_cq *c, int num, struct ibv_wc *wc)
+{
+	if (shim_cq_is_active(c) || c->ex || shim_is_in_call() || !shim_poller_add())
+		return poll_locked(c, num, wc);
+	return shim_poll_cq(c->cq, num, wc);
+}
+
 /**
  * shim_poll_cq - the program's poll_cq
  * @cq: the CQ
  * @num: completions wanted
  * @wc: room for them
  *
+ * While the CQ is not active, it only looks the CQ up and writes the number of the poll.
+ *
  * Return: how many there are, or a negative error.
  */
 int shim_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
 	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
+	uint32_t turn;
 	int n;
 
 	if (!c)
-		return shim_find_ctx(cq->context)->ops.poll_cq(cq, num, wc);
-	if (shim_cq_is_active(c) || c->ex || !shim_poll_begin())
-		return poll_locked(c, num, wc);
-	if (shim_cq_is_active(c)) {
-		shim_poll_end();
-		return poll_locked(c, num, wc);
-	}
+		return poll_unknown(cq, num, wc);
+	if (c->ex || !shim_poll_begin(&turn))
+		return poll_slowly(c, num, wc);
+	if (shim_cq_is_active(c))
+		return poll_late(c, num, wc, turn);
 	n = c->ctx->ops.poll_cq(cq, num, wc);
-	shim_poll_end();
+	shim_poll_end(turn);
 	return n;
 }

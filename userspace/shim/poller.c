@@ -120,6 +120,8 @@ bool shim_poller_add(void)
 {
 	struct shim_poller *p = &shim_poller;
 
+	if (p->known || __atomic_load_n(&shim_polls, __ATOMIC_RELAXED) != SHIM_POLLS_FREE)
+		return false;
 	pthread_once(&pollers.once, create_key);
 	if (!pollers.ready || refuses(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ||
 	    refuses(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||

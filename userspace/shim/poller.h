@@ -48,19 +48,21 @@ void shim_pollers_forked(void);
 
 /**
  * shim_poll_begin - announce that the present thread polls without a lock
+ * @turn: filled in with the number for shim_poll_end()
  *
  * The thread may do so if it finds the CQ not active after this call.
  *
  * Return: false if the thread has to take the lock, or is in such a poll already.
  */
-static inline bool shim_poll_begin(void)
+static inline bool shim_poll_begin(uint32_t *turn)
 {
 	struct shim_poller *p = &shim_poller;
 
+	*turn = p->turn;
 	if (__atomic_load_n(&shim_polls, __ATOMIC_RELAXED) != SHIM_POLLS_FREE ||
-	    p->turn % 2 || (!p->known && !shim_poller_add()))
+	    *turn % 2 || !p->known)
 		return false;
-	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->turn, *turn + 1, __ATOMIC_RELAXED);
 	/* Pairs with the membarrier() of shim_pollers_wait(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
@@ -68,13 +70,12 @@ static inline bool shim_poll_begin(void)
 
 /**
  * shim_poll_end - the opposite of shim_poll_begin()
+ * @turn: what that has filled in
  */
-static inline void shim_poll_end(void)
+static inline void shim_poll_end(uint32_t turn)
 {
-	struct shim_poller *p = &shim_poller;
-
 	/* Pairs with the acquire in shim_pollers_wait(). */
-	__atomic_store_n(&p->turn, p->turn + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim_poller.turn, turn + 2, __ATOMIC_RELEASE);
 }
 
 #endif /* SHIM_POLLER_H */
