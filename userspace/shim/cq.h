@@ -52,12 +52,12 @@ struct shim_soft {
 
 /**
  * struct shim_cq - what is known of a CQ
- * @zombies: slots of queue pairs that are gone
  * @ctx: context of the CQ
  * @cq: the CQ
- * @real: functions of the provider, if the CQ is an extended one
+ * @active: completions may have to be translated; read without the lock
  * @ex: the CQ is an extended one
  * @raw: the program may poll the CQ without libibverbs; read without a lock
+ * @zombies: slots of queue pairs that are gone
  * @asked: entries that the program asked for; under shim_size_lock
  * @reserved: entries that the flows would like for the pieces of messages; under
  *	shim_size_lock
@@ -71,7 +71,6 @@ struct shim_soft {
  * @queue: flows that hold something and wait for an entry that another flow has
  * @flows: number of flows that complete here
  * @tagged: number of flows here whose state is tagged, see shim_state_is_tagged()
- * @active: completions may have to be translated; read without the lock
  * @armed: the program has armed the CQ and has not polled since, and the CQ was active all the
  *	time
  * @owes: the program has armed the CQ with a completion in @soft, and nothing has raised an
@@ -91,16 +90,18 @@ struct shim_soft {
  * @resize: held while the provider resizes the CQ; who has shim_size_lock only tries it
  * @snap: the program is shown @cur, not the completion of the provider; under @session
  * @cur: the completion that the program is shown; under @session
+ * @real: functions of the provider, if the CQ is an extended one
  *
  * Without another word a member is under shim_member.lock, or never changes.
+ * What a poll of a CQ that is not active needs is in the first 64 bytes.
  */
 struct shim_cq {
-	struct shim_zombies zombies;
 	struct shim_ctx *ctx;
 	struct ibv_cq *cq;
-	struct ibv_cq_ex real;
+	bool active;
 	bool ex;
 	bool raw;
+	struct shim_zombies zombies;
 	int asked;
 	int reserved;
 	uint32_t spare;
@@ -112,7 +113,6 @@ struct shim_cq {
 	struct shim_line queue;
 	uint32_t flows;
 	uint32_t tagged;
-	bool active;
 	bool armed;
 	bool owes;
 	int solicited;
@@ -127,6 +127,7 @@ struct shim_cq {
 	pthread_mutex_t resize;
 	bool snap;
 	struct shim_soft cur;
+	struct ibv_cq_ex real;
 };
 
 extern pthread_mutex_t shim_size_lock;

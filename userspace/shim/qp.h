@@ -23,18 +23,22 @@ struct shim_ctx;
 
 /**
  * struct shim_qp - a flow: the traffic of a queue pair that the shim governs
+ * @ctx: context of the queue pair
+ * @cq: CQ of the send queue
+ * @qp: the queue pair
+ * @state: which way the work requests of the program take; changes only in shim_qp_step(),
+ *	read without the lock
+ * @classes: riso_kpage.classes when the kernel was asked for the class; read without the lock
+ * @paced: its class is a paced one, so calls go straight only while the device is open; changes
+ *	with @alone and @class_id, read without a lock
+ * @sig_all: the program wants a completion of each work request
+ * @ex: the queue pair has ibv_wr_* functions
+ * @lane: what goes straight meanwhile is counted in this element of riso_upage.passed
+ * @mtu: path MTU in bytes
  * @busy: entry of &shim_member.busy while something is held
  * @line: entry of what @place says
  * @place: where the flow waits while something is held
  * @line_dir: its line, if it stands in one
- * @ctx: context of the queue pair
- * @cq: CQ of the send queue
- * @qp: the queue pair
- * @real: functions of the provider for ibv_wr_*, if @ex
- * @ex: the queue pair has ibv_wr_* functions
- * @state: which way the work requests of the program take; changes only in shim_qp_step(),
- *	read without the lock
- * @sig_all: the program wants a completion of each work request
  * @alone: the kernel does not govern the queue pair; changes under shim_class_lock and
  *	shim_member.lock
  * @raw: the program may post to the queue pair, or poll its CQ, without libibverbs, so the shim
@@ -43,17 +47,12 @@ struct shim_ctx;
  *	RISO_CLASS_BY_RULE; under shim_class_lock
  * @class_id: the class in force
  * @cut_imm: WRITEs with immediate data may be cut
- * @paced: its class is a paced one, so calls go straight only while the device is open; changes
- *	with @alone and @class_id, read without a lock
- * @lane: what goes straight meanwhile is counted in this element of riso_upage.passed
- * @classes: riso_kpage.classes when the kernel was asked for the class; read without the lock
  * @stopped: nothing may be posted, as the queue pair is being reset or destroyed
  * @flush: the queue pair is in error, so everything held goes out
  * @urge: everything held goes out, as something comes next that cannot wait
  * @depth: number of work requests that the program may have
  * @max_sge: number of elements that a work request may have
  * @max_inline: bytes of inline data that a work request may have
- * @mtu: path MTU in bytes
  * @max_rd_atomic: number of READs and atomics that the queue pair may have out
  * @accepted: number of work requests that the program has posted
  * @finished: number of work requests in @accepted whose completion the program has seen; read
@@ -75,36 +74,37 @@ struct shim_ctx;
  * @sge: room for the elements of a batch
  * @slots: what the queue pair has posted
  * @build: work requests that ibv_wr_* functions are building
+ * @real: functions of the provider for ibv_wr_*, if @ex
  *
  * Without another word a member is under shim_member.lock, or never changes.
+ * What calls that go straight need is in the first 64 bytes.
  */
 struct shim_qp {
+	struct shim_ctx *ctx;
+	struct shim_cq *cq;
+	struct ibv_qp *qp;
+	enum shim_qp_state state;
+	uint32_t classes;
+	bool paced;
+	bool sig_all;
+	bool ex;
+	uint32_t lane;
+	uint32_t mtu;
 	TAILQ_ENTRY(shim_qp) busy;
 	TAILQ_ENTRY(shim_qp) line;
 	enum shim_place place;
 	int line_dir;
-	struct shim_ctx *ctx;
-	struct shim_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_qp_ex real;
-	bool ex;
-	enum shim_qp_state state;
-	bool sig_all;
 	bool alone;
 	bool raw;
 	uint32_t class_wish;
 	uint32_t class_id;
 	bool cut_imm;
-	bool paced;
-	uint32_t lane;
-	uint32_t classes;
 	bool stopped;
 	bool flush;
 	bool urge;
 	uint32_t depth;
 	uint32_t max_sge;
 	uint32_t max_inline;
-	uint32_t mtu;
 	uint32_t max_rd_atomic;
 	uint64_t accepted;
 	uint64_t finished;
@@ -125,6 +125,7 @@ struct shim_qp {
 	struct ibv_sge *sge;
 	struct shim_slots *slots;
 	struct shim_build build;
+	struct ibv_qp_ex real;
 };
 
 typedef struct ibv_qp *(*shim_create_qp_fn)(void *arg, struct ibv_qp_init_attr *attr);
