@@ -261,6 +261,13 @@ static __attribute__((noinline)) int post_governed(struct shim_qp *f,
 	return err;
 }
 
+/* A queue pair that the shim does not govern */
+static __attribute__((noinline)) int post_alone(struct ibv_qp *qp, struct ibv_send_wr *wr,
+						struct ibv_send_wr **bad_wr)
+{
+	return shim_find_ctx(qp->context)->ops.post_send(qp, wr, bad_wr);
+}
+
 /**
  * shim_post_send - the program's post_send
  * @qp: the queue pair
@@ -278,8 +285,8 @@ int shim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	struct shim_qp *f = shim_map_find(&shim_qps, qp);
 
 	if (!f)
-		return shim_find_ctx(qp->context)->ops.post_send(qp, wr, bad_wr);
-	if (shim_qp_is_fresh(f) && shim_qp_is_direct(f) && !f->sig_all) {
+		return post_alone(qp, wr, bad_wr);
+	if (__builtin_expect(shim_qp_is_fresh(f) && shim_qp_is_direct(f) && !f->sig_all, 1)) {
 		if (!shim_qp_counts(f))
 			return f->ctx->ops.post_send(qp, wr, bad_wr);
 		if (!shim_qp_is_shut(f))
