@@ -217,6 +217,15 @@ enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, bool ope
 	return now - since >= deadline_ns ? PAY_DEBT : PAY_NOT;
 }
 
+/**
+ * shim_keep_spare - let the spare entries of a CQ be as many as they are now
+ * @f: a flow of the CQ, of which a batch begins; its member is locked
+ */
+void shim_keep_spare(struct shim_qp *f)
+{
+	f->cq->spare_now = __atomic_load_n(&f->cq->spare, __ATOMIC_RELAXED);
+}
+
 static uint32_t spare_entries(const struct shim_cq *c)
 {
 	return c->spare_now;

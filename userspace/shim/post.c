@@ -405,7 +405,7 @@ static enum turn post_some(struct shim_qp *f, uint64_t now)
 	slot = f->sq.slot;
 	b.open = is_open(f);
 	b.now = now;
-	f->cq->spare_now = __atomic_load_n(&f->cq->spare, __ATOMIC_RELAXED);
+	shim_keep_spare(f);
 	set_mark(f, &before);
 	fill_batch(f, tail, SHIM_BATCH, &b);
 	num = b.num;

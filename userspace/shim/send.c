@@ -167,7 +167,7 @@ static int shim_queue_bind(struct shim_qp *f, struct ibv_mw *mw,
 		.seq = f->accepted,
 	};
 	p = (struct shim_piece) { .rec = rec, .last = true };
-	f->cq->spare_now = __atomic_load_n(&f->cq->spare, __ATOMIC_RELAXED);
+	shim_keep_spare(f);
 	if (!shim_has_room(f, &p, true))
 		return ENOMEM;
 	used = f->cq->used;
