@@ -10,8 +10,8 @@
 #include "guard.h"
 
 /* How many locks this thread holds, and whether it could be cancelled without. */
-static __thread unsigned int inside;
-static __thread int cancel_state;
+static __thread unsigned int inside __attribute__((tls_model("initial-exec")));
+static __thread int cancel_state __attribute__((tls_model("initial-exec")));
 
 /**
  * shim_enter - this thread will hold a lock
