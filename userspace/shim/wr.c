@@ -8,7 +8,8 @@
  * provider's own functions are called.
  *
  * Lock: shim_build.lock is held from start to complete or abort, as providers hold one
- * of their own, so nobody else writes there.
+ * of their own, so nobody else writes there. A signal handler that finds it held in the middle of
+ * another call does without: it builds in vain, and ibv_wr_complete() tells it so.
  *
  * Everything here runs in threads of the program.
  */
@@ -25,8 +26,47 @@
 #include "record.h"
 #include "wr.h"
 
+enum {
+	/* Queue pairs on which a thread builds in vain at the same time; the next one waits */
+	MAX_REFUSED = 4,
+};
+
+/*
+ * Where this thread builds in vain: a signal handler has begun to in the middle of a call of the
+ * shim, while shim_build.lock was held, maybe by its own thread.
+ */
+static __thread struct ibv_qp_ex *refused[MAX_REFUSED]
+	__attribute__((tls_model("initial-exec")));
+static __thread unsigned int num_refused __attribute__((tls_model("initial-exec")));
+
+/* In place of the flow then: it takes nothing. */
+static struct shim_qp refused_flow = { .build = { .err = EDEADLK } };
+
+static __attribute__((noinline)) bool is_refused(const struct ibv_qp_ex *qp)
+{
+	unsigned int i;
+
+	for (i = 0; i < num_refused; i++)
+		if (refused[i] == qp)
+			return true;
+	return false;
+}
+
+/* The signal handler has built enough. */
+static int end_refused(const struct ibv_qp_ex *qp)
+{
+	unsigned int i = 0;
+
+	while (refused[i] != qp)
+		i++;
+	refused[i] = refused[--num_refused];
+	return EDEADLK;
+}
+
 static struct shim_qp *find(struct ibv_qp_ex *qp)
 {
+	if (__builtin_expect(num_refused && is_refused(qp), 0))
+		return &refused_flow;
 	return shim_map_find(&shim_qps, qp);
 }
 
@@ -46,19 +86,36 @@ static bool open_build(struct shim_qp *f)
 	return f->build.open;
 }
 
+/*
+ * A signal handler in the middle of a call does not wait: its own thread may have the lock, or
+ * something that who has it waits for. False if it builds in vain then.
+ */
+static bool lock_build(struct shim_qp *f, struct ibv_qp_ex *qp)
+{
+	if (!shim_is_in_call() || num_refused == MAX_REFUSED)
+		return !pthread_mutex_lock(&f->build.lock);
+	if (!pthread_mutex_trylock(&f->build.lock))
+		return true;
+	refused[num_refused++] = qp;
+	return !shim_is_nested();
+}
+
 static void wr_start(struct ibv_qp_ex *qp)
 {
-	struct shim_qp *f = find(qp);
+	struct shim_qp *f = shim_map_find(&shim_qps, qp);
+	bool direct;
 
 	if (!shim_is_in_call())
 		shim_qp_refresh(f);
-	pthread_mutex_lock(&f->build.lock);
-	if (!shim_qp_is_direct(f) && shim_is_nested()) {
+	if (!lock_build(f, qp))
+		return;
+	direct = shim_qp_is_direct(f);
+	if (!direct && shim_is_nested()) {
 		f->build.direct = false;
 		f->build.err = EDEADLK;
 		return;
 	}
-	f->build.direct = shim_qp_is_direct(f) || !open_build(f);
+	f->build.direct = direct || !open_build(f);
 	if (f->build.direct)
 		f->real.wr_start(qp);
 }
@@ -83,6 +140,8 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	struct shim_qp *f = find(qp);
 	int err;
 
+	if (f == &refused_flow)
+		return end_refused(qp);
 	/* The provider may make a system call here. */
 	shim_enter();
 	if (f->build.direct) {
@@ -103,6 +162,10 @@ static void wr_abort(struct ibv_qp_ex *qp)
 {
 	struct shim_qp *f = find(qp);
 
+	if (f == &refused_flow) {
+		end_refused(qp);
+		return;
+	}
 	if (f->build.direct)
 		f->real.wr_abort(qp);
 	else if (f->build.open)

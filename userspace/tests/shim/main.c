@@ -40,6 +40,7 @@ static const struct prog_tests * const all[] = {
 	&prog_mlx5_tests,
 	&prog_map_tests,
 	&prog_fork_tests,
+	&prog_handler_tests,
 	&prog_helper_tests,
 	&prog_threads_tests,
 	&prog_session_tests,
