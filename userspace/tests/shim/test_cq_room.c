@@ -3,6 +3,8 @@
  * Room in CQs: many queue pairs share the entries that a CQ has for chunks. The CQ does
  * not overflow, and each queue pair gets on.
  */
+#include <errno.h>
+
 #include "prog.h"
 #include "tests.h"
 
@@ -261,6 +263,40 @@ static void others_hang(void **state)
 		shim_destroy_qp(&hangs[i]->ex.qp_base);
 }
 
+/* Another thread resizes the CQ while the provider takes a part of a batch only. */
+static struct shim_cq *shrunk;
+
+static void shrink_at_second(void)
+{
+	if (++fake_verbs.calls == 2)
+		__atomic_store_n(&shrunk->spare, SHIM_SPARE, __ATOMIC_RELAXED);
+}
+
+/* What it has taken counts as posted, all of it, and is not posted for a second time. */
+static void entries_change(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	uint32_t spare = f->cq->spare;
+
+	shrunk = f->cq;
+	fake_grant(RISO_USER_TX, MB);
+	p->qp->refuse = ENOMEM;
+	p->qp->refuse_from = 14;
+	fake_verbs.calls = 0;
+	fake_verbs.at_call = shrink_at_second;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 30 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_verbs.at_call = NULL;
+	assert_true(fake_verbs.calls >= 2);
+	assert_int_equal(p->qp->posted, 14);
+	assert_int_equal(f->sq.slot, 14);
+	p->qp->refuse = 0;
+	f->cq->spare = spare;
+	prog_pump(p, 1, 1);
+	assert_int_equal(p->qp->posted, 30);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST_EMPTY(shared_entries),
 	PROG_TEST(chunks_in_smaller),
@@ -268,6 +304,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST_EMPTY(idle_leave_room),
 	PROG_TEST_EMPTY(few_hidden_crowded),
 	PROG_TEST(others_hang),
+	PROG_TEST(entries_change),
 };
 
 const struct prog_tests prog_cq_room_tests = { tests, ARRAY_SIZE(tests) };
