@@ -135,14 +135,15 @@ struct ibv_cq_ex *shim_mlx5_create_cq(struct ibv_context *context,
 
 /**
  * shim_mlx5_init_obj - mlx5dv_init_obj()
+ * @fn: that of libmlx5 in the version that the program asks for, or NULL
  * @obj: the queues, and what is filled in with their memory
  * @type: which of them are asked for
  *
  * Return: 0 or an error.
  */
-int shim_mlx5_init_obj(struct mlx5dv_obj *obj, uint64_t type)
+int shim_mlx5_init_obj(shim_init_obj_fn fn, struct mlx5dv_obj *obj, uint64_t type)
 {
-	int err = shim_mlx5_real.init_obj ? shim_mlx5_real.init_obj(obj, type) : EOPNOTSUPP;
+	int err = fn ? fn(obj, type) : EOPNOTSUPP;
 
 	if (err)
 		return err;

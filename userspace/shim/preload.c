@@ -149,8 +149,8 @@ static void *find_mlx5(void)
 	return mlx5 ?: find_copy("libmlx5");
 }
 
-#define REAL_MLX5(name, version)						\
-	__atomic_store_n(&shim_mlx5_real.name,					\
+#define REAL_MLX5(member, name, version)					\
+	__atomic_store_n(&shim_mlx5_real.member,				\
 			 dlvsym(mlx5, "mlx5dv_" #name, "MLX5_" version),	\
 			 __ATOMIC_RELAXED)
 
@@ -164,10 +164,11 @@ static bool fill_mlx5(void)
 
 	if (!mlx5)
 		return false;
-	REAL_MLX5(open_device, "1.7");
-	REAL_MLX5(create_qp, "1.3");
-	REAL_MLX5(create_cq, "1.1");
-	REAL_MLX5(init_obj, "1.2");
+	REAL_MLX5(open_device, open_device, "1.7");
+	REAL_MLX5(create_qp, create_qp, "1.3");
+	REAL_MLX5(create_cq, create_cq, "1.1");
+	REAL_MLX5(init_obj, init_obj, "1.2");
+	REAL_MLX5(init_obj_1_0, init_obj, "1.0");
 	/* Pairs with the acquire in init_mlx5(). */
 	__atomic_store_n(&mlx5_filled, true, __ATOMIC_RELEASE);
 	return true;
@@ -302,12 +303,26 @@ EXPORT struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
 	return shim_mlx5_create_cq(context, attr, mlx5_attr);
 }
 
-EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
+/* mlx5dv_init_obj() has two versions. A program that an old libmlx5 was linked to has the first. */
+int shim_init_obj_1_2(struct mlx5dv_obj *obj, uint64_t type);
+int shim_init_obj_1_0(struct mlx5dv_obj *obj, uint64_t type);
+
+EXPORT __attribute__((symver("mlx5dv_init_obj@@MLX5_1.2")))
+int shim_init_obj_1_2(struct mlx5dv_obj *obj, uint64_t type)
 {
 	init_mlx5();
 	if (is_refused())
 		return EDEADLK;
-	return shim_mlx5_init_obj(obj, type);
+	return shim_mlx5_init_obj(shim_mlx5_real.init_obj, obj, type);
+}
+
+EXPORT __attribute__((symver("mlx5dv_init_obj@MLX5_1.0")))
+int shim_init_obj_1_0(struct mlx5dv_obj *obj, uint64_t type)
+{
+	init_mlx5();
+	if (is_refused())
+		return EDEADLK;
+	return shim_mlx5_init_obj(shim_mlx5_real.init_obj_1_0, obj, type);
 }
 
 EXPORT int rdma_isolate_set_class(struct ibv_qp *qp, enum riso_class class_id)

@@ -84,6 +84,12 @@ static void is_libmlx5(void **state)
 		assert_true(dladdr(symbol, &info));
 		assert_non_null(strstr(info.dli_fname, "shim_plain.so"));
 	}
+	/* One of which libmlx5 has two versions */
+	symbol = dlvsym(handle, "mlx5dv_init_obj", "MLX5_1.0");
+	assert_non_null(symbol);
+	assert_ptr_not_equal(symbol, dlsym(handle, "mlx5dv_init_obj"));
+	assert_true(dladdr(symbol, &info));
+	assert_non_null(strstr(info.dli_fname, "shim_plain.so"));
 	/* What the shim does not have, and a version that nobody has */
 	assert_non_null(dlvsym(handle, "mlx5dv_is_supported", "MLX5_1.8"));
 	assert_null(dlvsym(handle, "mlx5dv_create_qp", "MLX5_1.2"));

@@ -171,7 +171,7 @@ static void missing(void **state)
 	errno = 0;
 	assert_null(shim_mlx5_create_cq(fake_ctx, &cq_attr, NULL));
 	assert_int_equal(errno, EOPNOTSUPP);
-	assert_int_equal(shim_mlx5_init_obj(&obj, MLX5DV_OBJ_QP), EOPNOTSUPP);
+	assert_int_equal(shim_mlx5_init_obj(NULL, &obj, MLX5DV_OBJ_QP), EOPNOTSUPP);
 }
 
 static void created(void **state)
@@ -318,7 +318,7 @@ static int ask_memory(struct prog *p, uint64_t type)
 		.qp.in = p->qp ? &p->qp->ex.qp_base : NULL,
 		.cq.in = ibv_cq_ex_to_cq(&p->cq->cq),
 	};
-	int err = shim_mlx5_init_obj(&obj, type);
+	int err = shim_mlx5_init_obj(shim_mlx5_real.init_obj, &obj, type);
 
 	assert_int_equal(mlx5.init_type, type);
 	return err;
