@@ -190,24 +190,20 @@ static bool shim_charge_sparse(struct shim_qp *f, const struct shim_piece *p, ui
 /**
  * shim_choose_pay - choose how a piece is paid for
  * @f: the flow; its member is locked
- * @p: the piece
- * @open: everything goes out
+ * @p: the piece, where not everything goes out
  * @now: time
  *
  * A sparse piece is charged to the slice.
  *
  * Return: how, or PAY_NOT if the piece has to wait.
  */
-enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, bool open,
-			 uint64_t now)
+enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, uint64_t now)
 {
 	struct shim_member *m = f->ctx->m;
 	const struct shim_budget *b = &m->book[shim_get_dir(p->rec)].budget;
 	uint64_t due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
 	uint64_t since = p->rec->queued_ns;
 
-	if (open)
-		return shim_member_is_open(m) ? PAY_NOTHING : PAY_DEBT;
 	if (shim_charge_sparse(f, p, now))
 		return PAY_DEBT;
 	if (shim_budget_left(b) >= due)

@@ -49,8 +49,7 @@ void shim_add_cost(struct shim_qp *f, int dir, int64_t cost);
 void shim_set_full(struct shim_qp *f, bool full);
 void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec);
 void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p);
-enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, bool open,
-			 uint64_t now);
+enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, uint64_t now);
 void shim_keep_spare(struct shim_qp *f);
 bool shim_has_room(const struct shim_qp *f, const struct shim_piece *p, bool open);
 uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct shim_piece *p, bool open);

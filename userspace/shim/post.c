@@ -330,6 +330,7 @@ enum turn {
 /**
  * struct batch - what is given to the provider together
  * @open: everything goes out
+ * @open_pay: how it is paid for then, %PAY_DEBT or %PAY_NOTHING
  * @now: time
  * @num: number of pieces
  * @p: the piece that was looked at last
@@ -339,6 +340,7 @@ enum turn {
  */
 struct batch {
 	bool open;
+	enum pay open_pay;
 	uint64_t now;
 	uint32_t num;
 	struct shim_piece p;
@@ -373,7 +375,7 @@ static void fill_batch(struct shim_qp *f, uint64_t tail, uint32_t most, struct b
 		k->rec = p->rec;
 		k->due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
 		k->last = p->last;
-		k->pay = b->pay = shim_choose_pay(f, p, b->open, b->now);
+		k->pay = b->pay = b->open ? b->open_pay : shim_choose_pay(f, p, b->now);
 		if (k->pay == PAY_NOT)
 			return;
 		if (k->pay == PAY_GRANT)
@@ -404,6 +406,7 @@ static enum turn post_some(struct shim_qp *f, uint64_t now)
 	shim_set_full(f, false);
 	slot = f->sq.slot;
 	b.open = is_open(f);
+	b.open_pay = shim_member_is_open(f->ctx->m) ? PAY_NOTHING : PAY_DEBT;
 	b.now = now;
 	shim_keep_spare(f);
 	set_mark(f, &before);

@@ -3,6 +3,8 @@
  * Grants and what they pay for: what a program wants, takes, spends and owes. Several
  * queue pairs share a grant. The kernel may stop to pace.
  */
+#include <errno.h>
+
 #include "grant.h"
 #include "prog.h"
 #include "tests.h"
@@ -239,6 +241,38 @@ static void open_and_paced(void **state)
 	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
 }
 
+static void close_device(void)
+{
+	fake_kernel.k.mode = RISO_USER_PACED;
+}
+
+/* The device is open when a batch begins, and the provider takes a part of it. */
+static void paced_midway(void **state)
+{
+	struct prog *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < 6; i++)
+		assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, i, FAKE_CHUNK,
+					   IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 0);
+	p->qp->refuse = ENOMEM;
+	p->qp->refuse_from = 3;
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	fake_verbs.at_call = close_device;
+	prog_drive(p);
+	fake_verbs.at_call = NULL;
+	assert_int_equal(fake_kernel.k.mode, RISO_USER_PACED);
+	assert_int_equal(p->qp->posted, 3);
+	/* What it took was free when it was given it. */
+	assert_int_equal(fake_kernel.u.dir[0].posted, 3 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.dir[0].debt, 0);
+	fake_kernel.granted[RISO_USER_TX] += fake_kernel.u.dir[0].posted;
+	p->qp->refuse = 0;
+	prog_pump(p, 0, 6);
+	assert_int_equal(fake_kernel.u.dir[0].debt, 0);
+}
+
 /* Two flows take turns. */
 static void turns(void **state)
 {
@@ -367,6 +401,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(sparse),
 	PROG_TEST(sparse_beside_bulk),
 	PROG_TEST(open_and_paced),
+	PROG_TEST(paced_midway),
 	PROG_TEST(turns),
 	PROG_TEST(asks_again),
 	PROG_TEST(long_path),
