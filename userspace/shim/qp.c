@@ -267,11 +267,15 @@ struct ibv_qp *shim_create_qp_ex(struct ibv_context *context,
 	return shim_create_qp_with(ctx, create_extended, ctx, attr, true);
 }
 
-/* Govern a flow no longer; shim_class_lock is held. What it holds goes out. */
+/*
+ * Govern a flow no longer; shim_class_lock is held. What it holds goes out, and what the provider
+ * has no room for is waited for: the program would overtake it.
+ */
 static void release_flow(struct shim_qp *f)
 {
 	f->raw = true;
 	shim_ask_and_drive(f);
+	shim_queue_drain(f, false);
 }
 
 /**

@@ -379,6 +379,41 @@ static void memory_of_busy_qp(void **state)
 	expect_released(p);
 }
 
+static struct fake_qp *full_qp;
+
+static void take_at_third(void)
+{
+	if (++fake_verbs.calls == 3)
+		full_qp->refuse = 0;
+}
+
+/* Also what the provider has no room for at first */
+static void memory_of_full_qp(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f;
+
+	p->qp = make_qp(p);
+	f = shim_map_find(&shim_qps, p->qp);
+	full_qp = p->qp;
+	p->qp->refuse = ENOMEM;
+	p->qp->refuse_from = 2;
+	fake_grant(RISO_USER_TX, MB);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 4 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 2);
+	fake_verbs.calls = 0;
+	fake_verbs.at_call = take_at_third;
+	assert_int_equal(ask_memory(p, MLX5DV_OBJ_QP), 0);
+	fake_verbs.at_call = NULL;
+	assert_false(shim_qp_holds(f));
+	fake_run(p->qp, UINT32_MAX);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	prog_expect(p, 2, IBV_WC_SUCCESS);
+	expect_released(p);
+}
+
 /* Whoever polls a CQ by itself would see the completions of chunks. */
 static void memory_of_cq(void **state)
 {
@@ -421,6 +456,7 @@ static const struct CMUnitTest tests[] = {
 	MLX5_TEST(created_cq),
 	MLX5_TEST(memory_of_qp),
 	MLX5_TEST(memory_of_busy_qp),
+	MLX5_TEST(memory_of_full_qp),
 	MLX5_TEST(memory_of_cq),
 	MLX5_TEST(no_memory_of_queues),
 };
