@@ -239,20 +239,30 @@ static void poll_for(struct prog *p, uint32_t rounds)
 	}
 }
 
+/* The helper may not get a processor for some time, in which so many chunks go out. */
+enum { NAP_CHUNKS = 600 };
+
+static void poll_until_nap(struct prog *p)
+{
+	uint32_t *polls = &fake_kernel.u.polls;
+	uint32_t i;
+
+	for (i = 0; i < NAP_CHUNKS && !__atomic_load_n(polls, __ATOMIC_RELAXED); i++)
+		poll_for(p, 10);
+	assert_int_equal(__atomic_load_n(polls, __ATOMIC_RELAXED), 1);
+}
+
 /* A program that polls posts by itself, and wakes up nobody until it may sleep. */
 static void helper_naps(void **state)
 {
 	uint32_t *polls = &fake_kernel.u.polls;
 	struct prog *p = *state;
-	uint32_t i;
 	int waits;
 
 	fake_kernel.run_helper = true;
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 2000 * FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
-	for (i = 0; i < 100 && !__atomic_load_n(polls, __ATOMIC_RELAXED); i++)
-		poll_for(p, 10);
-	assert_int_equal(__atomic_load_n(polls, __ATOMIC_RELAXED), 1);
+	poll_until_nap(p);
 	/* One grant is wanted beyond what is held. */
 	poll_for(p, 1);
 	assert_true(fake_kernel.u.dir[0].want + fake_kernel.u.dir[0].posted >
@@ -273,11 +283,57 @@ static void helper_naps(void **state)
 	prog_modify(p, IBV_QPS_ERR);
 }
 
+/* Polls from before the program armed its CQ do not count for the next nap. */
+static void naps_until_armed(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+
+	fake_kernel.run_helper = true;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, NAP_CHUNKS * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	poll_until_nap(p);
+	/* As if it had, since the helper looked. */
+	shim_lock(&f->ctx->m->lock);
+	f->ctx->m->polls += 1000;
+	__atomic_add_fetch(&fake_kernel.now, 2 * MSEC, __ATOMIC_RELAXED);
+	shim_unlock(&f->ctx->m->lock);
+	prog_arm(p);
+	usleep(20000);
+	assert_int_equal(__atomic_load_n(&fake_kernel.u.polls, __ATOMIC_RELAXED), 0);
+	prog_modify(p, IBV_QPS_ERR);
+}
+
+/* What is wanted ahead is taken back when nothing was held for a while, though the program polls. */
+static void wants_ahead_no_more(void **state)
+{
+	__u64 *want = &fake_kernel.u.dir[RISO_USER_TX].want;
+	struct prog *p = *state;
+	struct ibv_wc wc;
+	uint32_t i;
+
+	fake_kernel.run_helper = true;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, NAP_CHUNKS * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	poll_until_nap(p);
+	fake_grant(RISO_USER_TX, NAP_CHUNKS * fake_cost(FAKE_CHUNK));
+	for (i = 0; i < 100000 && !prog_poll_one(p, &wc); i++)
+		fake_run(p->qp, UINT32_MAX);
+	for (i = 0; i < 50000 && __atomic_load_n(want, __ATOMIC_RELAXED); i++) {
+		prog_expect_none(p);
+		__atomic_add_fetch(&fake_kernel.now, 20000, __ATOMIC_RELAXED);
+		usleep(100);
+	}
+	assert_int_equal(__atomic_load_n(want, __ATOMIC_RELAXED), 0);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(helper_posts),
 	PROG_TEST(helper_ends),
 	PROG_TEST(helper_waits),
 	PROG_TEST(helper_naps),
+	PROG_TEST(naps_until_armed),
+	PROG_TEST(wants_ahead_no_more),
 	PROG_TEST(sleeps_without_kernel),
 	PROG_TEST(helper_each),
 	PROG_TEST(helper_of_real_time),
