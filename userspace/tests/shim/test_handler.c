@@ -16,10 +16,13 @@ enum { FOR_EVER = 20 };
 static struct prog *handled;
 static struct fake_qp *handled_ex;
 
+/* What the call in the handler has returned */
+static int got;
+
 static void arm_inside(void)
 {
 	fake_verbs.at_call = NULL;
-	assert_int_equal(ibv_req_notify_cq(ibv_cq_ex_to_cq(&handled->cq->cq), 0), EDEADLK);
+	got = ibv_req_notify_cq(ibv_cq_ex_to_cq(&handled->cq->cq), 0);
 }
 
 /* It does not end the naps of the helper, as that takes the lock, too. */
@@ -29,12 +32,13 @@ static void arm_in_handler(void **state)
 	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
 
 	handled = p;
+	got = 0;
 	f->ctx->m->naps = true;
 	fake_grant(RISO_USER_TX, MB);
 	fake_verbs.at_call = arm_inside;
 	alarm(FOR_EVER);
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
-	assert_null(fake_verbs.at_call);
+	assert_int_equal(got, EDEADLK);
 	assert_true(f->ctx->m->naps);
 	alarm(0);
 	prog_arm(p);
@@ -59,7 +63,7 @@ static void build_inside(void)
 	ibv_wr_set_sge_list(ex, 1, &sge);
 	ibv_wr_send(ex);
 	ibv_wr_set_inline_data_list(ex, 1, &buf);
-	assert_int_equal(ibv_wr_complete(ex), EDEADLK);
+	got = ibv_wr_complete(ex);
 	ibv_wr_start(ex);
 	ibv_wr_send(ex);
 	ibv_wr_abort(ex);
@@ -71,6 +75,7 @@ static void expect_one(struct prog *p, uint64_t wr_id, uint32_t posted)
 	struct ibv_qp_ex *ex = &handled_ex->ex;
 
 	fake_verbs.calls = 0;
+	got = 0;
 	ibv_wr_start(ex);
 	ex->wr_id = wr_id;
 	ex->wr_flags = IBV_SEND_SIGNALED;
@@ -81,6 +86,7 @@ static void expect_one(struct prog *p, uint64_t wr_id, uint32_t posted)
 	assert_int_equal(ibv_wr_complete(ex), 0);
 	alarm(0);
 	assert_int_equal(fake_verbs.calls, 1);
+	assert_int_equal(got, EDEADLK);
 	assert_int_equal(handled_ex->posted, posted);
 	fake_run(handled_ex, UINT32_MAX);
 	prog_expect(p, wr_id, IBV_WC_SUCCESS);
