@@ -375,7 +375,8 @@ static void fill_batch(struct shim_qp *f, uint64_t tail, uint32_t most, struct b
 		k->rec = p->rec;
 		k->due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
 		k->last = p->last;
-		k->pay = b->pay = b->open ? b->open_pay : shim_choose_pay(f, p, b->now);
+		b->pay = b->open ? b->open_pay : shim_choose_pay(f, p, b->now);
+		k->pay = b->pay;
 		if (k->pay == PAY_NOT)
 			return;
 		if (k->pay == PAY_GRANT)
