@@ -65,7 +65,7 @@ static int end_refused(const struct ibv_qp_ex *qp)
 
 static struct shim_qp *find(struct ibv_qp_ex *qp)
 {
-	if (__builtin_expect(num_refused && is_refused(qp), 0))
+	if (__builtin_expect(num_refused, 0) && is_refused(qp))
 		return &refused_flow;
 	return shim_map_find(&shim_qps, qp);
 }

@@ -304,7 +304,7 @@ static void naps_until_armed(void **state)
 	prog_modify(p, IBV_QPS_ERR);
 }
 
-/* What is wanted ahead is taken back when nothing was held for a while, though the program polls. */
+/* A program that polls, and has held nothing for a while, wants nothing ahead. */
 static void wants_ahead_no_more(void **state)
 {
 	__u64 *want = &fake_kernel.u.dir[RISO_USER_TX].want;
