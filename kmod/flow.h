@@ -114,7 +114,10 @@ enum riso_flow_mode {
  * @shown: all is set that is shown of it
  * @told: listeners were told of the flow
  * @told_over: @over_target as listeners were told last
+ * @told_around: riso_flow_is_around() as listeners were told last
  * @over_target: Current99 was above Target99 when it was counted
+ * @around: it was seen to send while its process told of nothing, see around.c
+ * @around_told: riso_flow_told() at that time
  * @tallied: where it is counted in its group, or NULL
  * @tgid: the process that made it, NULL for a ULP; counted
  * @spent: memory of @seen that a dump may still read
@@ -220,7 +223,10 @@ struct riso_flow {
 	bool shown;
 	bool told;
 	bool told_over;
+	bool told_around;
 	bool over_target;
+	bool around;
+	u64 around_told;
 	u32 *tallied;
 	struct pid *tgid;
 	struct riso_traffic __percpu *spent;
@@ -257,6 +263,22 @@ static inline void riso_flow_step(struct riso_flow *f, enum riso_phase_event eve
 {
 	lockdep_assert_held(&f->rd->lock);
 	f->phase = riso_phase_next(f->phase, event);
+}
+
+/* What the process of a flow that it posts for under grants has told of, bytes */
+static inline u64 riso_flow_told(const struct riso_flow *f)
+{
+	const struct riso_group *g = READ_ONCE(f->group);
+
+	/* Whoever is late with it sees a mark for a moment too long. */
+	return f->shim && g ? data_race(g->bytes[RISO_TX] + g->bytes[RISO_RX]) : 0;
+}
+
+/* Was it seen to post around its process, which has told of nothing since? */
+static inline bool riso_flow_is_around(const struct riso_flow *f)
+{
+	return READ_ONCE(f->around) && READ_ONCE(f->class) != RISO_CLASS_LATENCY &&
+	       READ_ONCE(f->around_told) == riso_flow_told(f);
 }
 
 void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp,

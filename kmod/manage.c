@@ -257,6 +257,8 @@ void riso_manage_set_shim(struct riso_flow *f, bool shim)
 	lockdep_assert_held(&f->rd->mutex);
 	if (!f->group)
 		return;
+	if (f->shim != shim)
+		WRITE_ONCE(f->around, false);
 	f->shim = shim;
 	riso_manage_count_sender(f, shim && f->state == IB_QPS_RTS);
 }

@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <net/genetlink.h>
 
+#include "around.h"
 #include "dev.h"
 #include "nl.h"
 #include "nl_gen.h"
@@ -90,6 +91,34 @@ int rdma_isolate_nl_flow_get_dumpit(struct sk_buff *skb,
 
 	return riso_nl_dump_of_devs(skb, cb, attrs[RDMA_ISOLATE_A_FLOW_DEV],
 				    attrs[RDMA_ISOLATE_A_FLOW_QPN], dump_flows);
+}
+
+int rdma_isolate_nl_flow_mark_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *group = info->attrs[RDMA_ISOLATE_A_FLOW_GROUP];
+	struct nlattr *qpn = info->attrs[RDMA_ISOLATE_A_FLOW_QPN];
+	struct riso_dev *rd;
+	int err;
+
+	err = riso_nl_check_admin(skb, info);
+	if (err)
+		return err;
+
+	if (!qpn) {
+		GENL_SET_ERR_MSG(info, "the queue pair number is missing");
+		return -EINVAL;
+	}
+	if (!group) {
+		GENL_SET_ERR_MSG(info, "the id of the group is missing");
+		return -EINVAL;
+	}
+
+	rd = riso_nl_find_dev(info->attrs[RDMA_ISOLATE_A_FLOW_DEV], info->extack);
+	if (IS_ERR(rd))
+		return PTR_ERR(rd);
+	err = riso_around_mark(rd, nla_get_u32(qpn), nla_get_u32(group), info->extack);
+	riso_dev_put(rd);
+	return err;
 }
 
 int rdma_isolate_nl_group_get_doit(struct sk_buff *skb, struct genl_info *info)

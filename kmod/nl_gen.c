@@ -97,8 +97,15 @@ const struct nla_policy rdma_isolate_hist_get_nl_policy[RDMA_ISOLATE_A_HIST_CLAS
 	[RDMA_ISOLATE_A_HIST_CLASS] = NLA_POLICY_MAX(NLA_U32, 2),
 };
 
+/* RDMA_ISOLATE_CMD_FLOW_MARK - do */
+const struct nla_policy rdma_isolate_flow_mark_nl_policy[RDMA_ISOLATE_A_FLOW_GROUP + 1] = {
+	[RDMA_ISOLATE_A_FLOW_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_FLOW_QPN] = { .type = NLA_U32, },
+	[RDMA_ISOLATE_A_FLOW_GROUP] = { .type = NLA_U32, },
+};
+
 /* Ops table for rdma_isolate */
-const struct genl_ops rdma_isolate_nl_ops[11] = {
+const struct genl_ops rdma_isolate_nl_ops[12] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_DEV_GET,
 		.doit		= rdma_isolate_nl_dev_get_doit,
@@ -178,6 +185,12 @@ const struct genl_ops rdma_isolate_nl_ops[11] = {
 		.dumpit		= rdma_isolate_nl_hist_get_dumpit,
 		.policy		= rdma_isolate_hist_get_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_HIST_CLASS,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_FLOW_MARK,
+		.doit		= rdma_isolate_nl_flow_mark_doit,
+		.policy		= rdma_isolate_flow_mark_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_FLOW_GROUP,
 	},
 };
 

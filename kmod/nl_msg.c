@@ -288,6 +288,9 @@ int riso_nl_fill_flow(struct sk_buff *skb, const char *dev, const void *what)
 	    nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_OVER_TARGET, 1))
 		return -EMSGSIZE;
 
+	if (info->around && nla_put_u32(skb, RDMA_ISOLATE_A_FLOW_AROUND, 1))
+		return -EMSGSIZE;
+
 	if (who->peer_known &&
 	    riso_nl_put_peer(skb, RDMA_ISOLATE_A_FLOW_PEER, &who->peer))
 		return -EMSGSIZE;

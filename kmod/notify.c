@@ -69,7 +69,8 @@ void riso_notify_news(struct riso_flow *f)
 {
 	lockdep_assert_held(&f->rd->mutex);
 	if (f->told && f->told_reason == riso_reason_of(f) && f->told_class == f->class &&
-	    f->told_rule == f->rule_id && f->told_over == f->over_target)
+	    f->told_rule == f->rule_id && f->told_over == f->over_target &&
+	    f->told_around == riso_flow_is_around(f))
 		return;
 	/* The drain work tells the last of what a process has changed too often. */
 	if (!may_tell(f)) {
@@ -79,6 +80,7 @@ void riso_notify_news(struct riso_flow *f)
 		return;
 	}
 	f->told_over = f->over_target;
+	f->told_around = riso_flow_is_around(f);
 	f->told_reason = riso_reason_of(f);
 	f->told_class = f->class;
 	f->told_rule = f->rule_id;

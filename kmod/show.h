@@ -39,6 +39,7 @@ struct riso_viewer {
  * @rnr_timer: delay for senders without a receive, as encoded
  * @rnr_known: @rnr_timer is valid
  * @over_target: Current99 was above Target99 when it was counted
+ * @around: it was seen to send while its process told of nothing
  * @error: how its first failed work request failed
  * @group: id of its group, 0 when there was no memory for one
  * @sizes: messages by size class, posted while observed
@@ -63,6 +64,7 @@ struct riso_flow_info {
 	u32 rnr_timer;
 	bool rnr_known;
 	bool over_target;
+	bool around;
 	enum ib_wc_status error;
 	u32 group;
 	u64 sizes[RISO_SIZES];

@@ -256,7 +256,7 @@ def rst(spec, spdx):
 JSON_VERSION = 1
 
 # What the tool prints in another way than the attribute's type says
-JSON_BOOL = {'calibrated', 'managed', 'shim', 'over-target'}
+JSON_BOOL = {'around', 'calibrated', 'managed', 'shim', 'over-target'}
 JSON_AUTO = {'chunk-bytes', 'token-bytes', 'token-ops', 'inflight-bytes', 'target99-ns'}
 JSON_PERCENT = {'avg10', 'avg60', 'avg300'}
 JSON_WORD = {'qp-type', 'qp-state'}

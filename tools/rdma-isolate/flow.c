@@ -26,6 +26,7 @@ const struct field flow_fields[] = {
 	{ RDMA_ISOLATE_A_FLOW_QP_STATE, "qp-state", FMT_QP_STATE },
 	{ RDMA_ISOLATE_A_FLOW_ERROR, "error", FMT_WORD },
 	{ RDMA_ISOLATE_A_FLOW_OVER_TARGET, "over-target", FMT_BOOL },
+	{ RDMA_ISOLATE_A_FLOW_AROUND, "around", FMT_BOOL },
 	{ RDMA_ISOLATE_A_FLOW_ULP, "ulp", FMT_STRING },
 	{ RDMA_ISOLATE_A_FLOW_PEER, "peer", FMT_STRING },
 	{ RDMA_ISOLATE_A_FLOW_PID, "pid", FMT_COUNT },

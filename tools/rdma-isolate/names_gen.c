@@ -235,10 +235,11 @@ static const struct name_attr flow_attrs[] = {
 	[27] = { "error", NAME_U32, &name_error },
 	[28] = { "over_target", NAME_U32, 0 },
 	[29] = { "cgroup", NAME_STRING, 0 },
+	[30] = { "around", NAME_U32, 0 },
 };
 
 const struct name_set name_set_flow = {
-	flow_attrs, 29,
+	flow_attrs, 30,
 };
 
 static const struct name_attr rule_attrs[] = {
