@@ -42,11 +42,13 @@ CTRL_ATTR_MCAST_GRP_ID = 2
 
 (DEV_GET, DEV_SET, DEV_NTF, FLOW_GET,
  RULE_ADD, RULE_DEL, RULE_GET, STAT_GET, FLOW_NTF, FLOW_DEL_NTF,
- GROUP_GET, BUDGET_GET, BUDGET_SET, BUDGET_NTF, HIST_GET) = range(1, 16)
+ GROUP_GET, BUDGET_GET, BUDGET_SET, BUDGET_NTF, HIST_GET, FLOW_ERROR_NTF, GROUP_FAULT_NTF,
+ CTRL_NTF, FLOW_MARK) = range(1, 20)
 (DEV_DEV, DEV_INDEX, DEV_STATE, DEV_MODE, DEV_MAX_RATE, DEV_MAX_OPS,
  DEV_SAFE_UTIL, DEV_CHUNK_BYTES, DEV_TOKEN_BYTES, DEV_TOKEN_OPS,
  DEV_INFLIGHT_BYTES) = range(2, 13)
 FLOW_DEV, FLOW_QPN = 2, 3
+FLOW_GROUP = 24
 (RULE_ID, RULE_DEV, RULE_ULP, RULE_PEER, RULE_COMM, RULE_UID, RULE_CLASS,
  RULE_WEIGHT, _, RULE_CGROUP) = range(2, 12)
 STAT_DEV = 2
@@ -213,6 +215,20 @@ def refusals(dev):
          FLOW_GET, text(FLOW_DEV, dev) + u32(FLOW_QPN, 0xfffffff), False),
         ('a flow without a number', errno.EINVAL, 'number is missing',
          FLOW_GET, text(FLOW_DEV, dev), False),
+        ('a mark without a number', errno.EINVAL, 'number is missing',
+         FLOW_MARK, text(FLOW_DEV, dev) + u32(FLOW_GROUP, 1), False),
+        ('a mark without a group', errno.EINVAL, 'id of the group is missing',
+         FLOW_MARK, text(FLOW_DEV, dev) + u32(FLOW_QPN, 1), False),
+        ('a mark without a device', errno.EINVAL, 'name of the device is missing',
+         FLOW_MARK, u32(FLOW_QPN, 1) + u32(FLOW_GROUP, 1), False),
+        ('a mark on an unknown device', errno.ENODEV, nobody,
+         FLOW_MARK, text(FLOW_DEV, 'nosuch') + u32(FLOW_QPN, 1) + u32(FLOW_GROUP, 1), False),
+        ('a mark on an unknown queue pair', errno.ENOENT, 'no queue pair of this number in',
+         FLOW_MARK, text(FLOW_DEV, dev) + u32(FLOW_QPN, 0xfffffff) + u32(FLOW_GROUP, 1),
+         False),
+        ('a mark in another group', errno.ENOENT, 'no queue pair of this number in',
+         FLOW_MARK, text(FLOW_DEV, dev) + u32(FLOW_QPN, 1) + u32(FLOW_GROUP, 0xfffffff),
+         False),
         ('a dump of one flow', errno.EINVAL, 'the device only',
          FLOW_GET, text(FLOW_DEV, dev) + u32(FLOW_QPN, 1), True),
         ('a dump of one device', errno.EINVAL, 'takes no attributes',
@@ -333,7 +349,8 @@ def as_nobody(dev):
             (DEV_SET, text(DEV_DEV, dev) + u32(DEV_MODE, 0)),
             (RULE_ADD, text(RULE_ULP, 'x') + u32(RULE_CLASS, 0)),
             (RULE_DEL, u32(RULE_ID, 1)),
-            (BUDGET_SET, text(BUDGET_DEV, dev) + u64(BUDGET_LEASE, 10 ** 9))):
+            (BUDGET_SET, text(BUDGET_DEV, dev) + u64(BUDGET_LEASE, 10 ** 9)),
+            (FLOW_MARK, text(FLOW_DEV, dev) + u32(FLOW_QPN, 1) + u32(FLOW_GROUP, 1))):
         answer = netlink.ask(cmd, payload)
         if answer.errno != errno.EPERM or 'CAP_NET_ADMIN' not in answer.text:
             print(f'# command {cmd}: {answer}', flush=True)
@@ -490,7 +507,7 @@ def check_noise(ktap, netlink):
         # a rule might be added by chance, setters need a device's name
         cmd = rand.choice((DEV_GET, DEV_SET, FLOW_GET, RULE_DEL, RULE_GET,
                            STAT_GET, DEV_NTF, GROUP_GET, BUDGET_GET,
-                           BUDGET_SET, HIST_GET, 0, 99))
+                           BUDGET_SET, HIST_GET, FLOW_MARK, 0, 99))
         netlink.ask(cmd, payload, rand.random() < 0.3)
         done += 1
     ktap.result(done == 2000 and netlink.ask(DEV_GET, dump=True).errno == 0,

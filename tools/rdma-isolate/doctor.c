@@ -317,6 +317,7 @@ static int doctor_show(struct call *call)
 		check_rnr(&report, nl);
 		check_devs(&report, nl);
 		check_programs(&report, nl);
+		doctor_around(nl, tell, &report);
 		nl_close(nl);
 	} else if (nl_module_loaded() && err == ENOENT) {
 		tell("namespace", VERDICT_BAD, "the module " NL_NOT_HERE, NL_ELSEWHERE,

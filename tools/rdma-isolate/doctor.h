@@ -89,4 +89,16 @@ struct doctor_pids {
 void doctor_programs(const char *root, const struct doctor_pids *ungoverned, doctor_fn tell,
 		     void *data);
 
+struct nl;
+
+/**
+ * doctor_around - look for queue pairs that post around the shim
+ * @nl: the module
+ * @tell: called for each, or once if there is none
+ * @data: for @tell
+ *
+ * It takes some seconds if there are programs to look at.
+ */
+void doctor_around(struct nl *nl, doctor_fn tell, void *data);
+
 #endif /* RDMA_ISOLATE_DOCTOR_H */

@@ -20,6 +20,7 @@
 #include "conf.h"
 #include "export.h"
 #include "loop.h"
+#include "marks.h"
 #include "notify.h"
 #include "serve.h"
 #include "steer.h"
@@ -395,7 +396,7 @@ static const char *start(void)
 	module.fd = nl_fd(events);
 	if (loop_add(&signals) || loop_add(&module))
 		return "no signals";
-	if (timer_open(&alone, on_alone) || notify_open())
+	if (timer_open(&alone, on_alone) || marks_open(requests) || notify_open())
 		return "no timer";
 	if (cm_open())
 		return errno == ENODEV ? "no RDMA device yet" :
@@ -446,6 +447,7 @@ int main(int argc, char **argv)
 		steer_give_back(LIST_FIRST(&devices)->steer);
 		forget(LIST_FIRST(&devices));
 	}
+	marks_close();
 	export_close();
 	serve_close();
 	cm_close();

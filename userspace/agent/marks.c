@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tells the module which queue pairs of programs post around the shim.
+ *
+ * Owns the timer, what the last look has found, and the process that asks the RDMA core. The loop
+ * does not wait for that process: what has not answered after a while is left out.
+ */
+#include <errno.h>
+
+#include "around_nl.h"
+#include "loop.h"
+#include "marks.h"
+
+/* From look to look */
+#define MARKS_NS (10 * SEC)
+
+static struct {
+	struct nl *nl;
+	struct source tick;
+	struct source answers;
+	struct psn psn;
+	struct around_look last, now;
+	bool held;
+} marks = { .tick.fd = -1, .answers.fd = -1, .psn.fd = -1 };
+
+static void mark(const struct around_flow *f)
+{
+	struct nlmsghdr *nlh = nl_request(marks.nl, RDMA_ISOLATE_CMD_FLOW_MARK, false);
+
+	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_FLOW_DEV, f->dev);
+	nl_put_number(nlh, &name_set_flow, RDMA_ISOLATE_A_FLOW_QPN, f->qpn);
+	nl_put_number(nlh, &name_set_flow, RDMA_ISOLATE_A_FLOW_GROUP, f->group);
+	/* It may be gone by now, or another. */
+	nl_send(marks.nl, &name_set_flow, NULL, NULL);
+}
+
+/* Logged once each time that it begins */
+static void tell_held(bool held)
+{
+	if (held && !marks.held)
+		log_line("the kernel does not tell in time what some queue pairs send");
+	marks.held = held;
+}
+
+/* With the answers that there are */
+static void finish(bool held)
+{
+	size_t i;
+
+	loop_remove(&marks.answers);
+	psn_end(&marks.psn);
+	tell_held(held);
+	timer_set(&marks.tick, now_ns() + MARKS_NS);
+	if (around_read_told(marks.nl, &marks.now)) {
+		around_clear(&marks.now);
+		return;
+	}
+	around_compare(&marks.last, &marks.now);
+	for (i = 0; i < marks.now.n; i++)
+		if (around_is_seen(&marks.now.flow[i]))
+			mark(&marks.now.flow[i]);
+	around_clear(&marks.last);
+	marks.last = marks.now;
+	marks.now = (struct around_look){ };
+}
+
+static void on_answers(struct source *s)
+{
+	(void)s;
+	if (!around_take(&marks.psn, &marks.now))
+		finish(false);
+}
+
+static void begin(void)
+{
+	int err;
+
+	timer_set(&marks.tick, now_ns() + MARKS_NS);
+	/* The module has gone, say, which the rest of the agent finds out. */
+	if (around_list(marks.nl, &marks.now))
+		return;
+	err = marks.now.n ? around_ask(&marks.psn, &marks.now) : 0;
+	if (err || !marks.now.n) {
+		tell_held(err == -EBUSY);
+		around_clear(&marks.now);
+		around_clear(&marks.last);
+		return;
+	}
+	marks.answers.ready = on_answers;
+	marks.answers.fd = marks.psn.fd;
+	if (loop_add(&marks.answers)) {
+		finish(false);
+		return;
+	}
+	timer_set(&marks.tick, now_ns() + PSN_LIMIT_MS * MS);
+}
+
+static void on_tick(struct source *s)
+{
+	if (!timer_fired(s))
+		return;
+	if (marks.answers.fd >= 0)
+		finish(true);
+	else
+		begin();
+}
+
+int marks_open(struct nl *nl)
+{
+	int err = timer_open(&marks.tick, on_tick);
+
+	marks.nl = nl;
+	if (!err)
+		timer_set(&marks.tick, now_ns() + MARKS_NS);
+	return err;
+}
+
+void marks_close(void)
+{
+	loop_remove(&marks.answers);
+	psn_end(&marks.psn);
+	timer_close(&marks.tick);
+	around_clear(&marks.last);
+	around_clear(&marks.now);
+}

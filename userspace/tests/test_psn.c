@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The process that asks the RDMA core, with a core that is made up here: by the number of the queue
+ * pair it answers, refuses, or does not come back.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <libmnl/libmnl.h>
+#include <rdma/rdma_netlink.h>
+
+#include "psn.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+enum {
+	QP_INIT = 1,
+	QP_GONE = 2,
+	QP_WITHOUT_NUMBER = 3,
+	QP_HELD = 4,
+	/* All others are in RTS; their packets have the number */
+	PSN = 1000,
+};
+
+static uint32_t asked;
+static uint32_t seq;
+
+struct mnl_socket *mnl_socket_open(int bus)
+{
+	static int sock;
+
+	return bus == NETLINK_RDMA ? (void *)&sock : NULL;
+}
+
+int mnl_socket_bind(struct mnl_socket *sock, unsigned int groups, pid_t pid)
+{
+	(void)sock;
+	(void)groups;
+	(void)pid;
+	return 0;
+}
+
+unsigned int mnl_socket_get_portid(const struct mnl_socket *sock)
+{
+	(void)sock;
+	return 0;
+}
+
+/* As the core has it, which wants to know device, port and number. */
+ssize_t mnl_socket_sendto(const struct mnl_socket *sock, const void *req, size_t size)
+{
+	const struct nlmsghdr *nlh = req;
+	const struct nlattr *attr;
+	int known = 0;
+
+	(void)sock;
+	seq = nlh->nlmsg_seq;
+	mnl_attr_for_each(attr, nlh, 0) {
+		known++;
+		if (mnl_attr_get_type(attr) == RDMA_NLDEV_ATTR_RES_LQPN)
+			asked = mnl_attr_get_u32(attr);
+	}
+	if (asked == QP_HELD)
+		for (;;)
+			pause();
+	if (known != 3)
+		asked = QP_GONE;
+	return size;
+}
+
+ssize_t mnl_socket_recvfrom(const struct mnl_socket *sock, void *buf, size_t size)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct nlmsgerr *e;
+
+	(void)sock;
+	(void)size;
+	nlh->nlmsg_seq = seq;
+	if (asked == QP_GONE) {
+		nlh->nlmsg_type = NLMSG_ERROR;
+		e = mnl_nlmsg_put_extra_header(nlh, sizeof(*e));
+		e->error = -ENOENT;
+		return nlh->nlmsg_len;
+	}
+	nlh->nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET);
+	mnl_attr_put_u32(nlh, RDMA_NLDEV_ATTR_RES_LQPN, asked);
+	mnl_attr_put_u8(nlh, RDMA_NLDEV_ATTR_RES_STATE, asked == QP_INIT ? 1 : 3);
+	if (asked != QP_WITHOUT_NUMBER)
+		mnl_attr_put_u32(nlh, RDMA_NLDEV_ATTR_RES_SQ_PSN, PSN + asked);
+	return nlh->nlmsg_len;
+}
+
+/* The next answer; 0 at the end, -EAGAIN when there is none for a while */
+static int next(struct psn *p, struct psn_answer *answer)
+{
+	struct pollfd fd = { .fd = p->fd, .events = POLLIN };
+
+	if (poll(&fd, 1, 500) == 0)
+		return -EAGAIN;
+	return psn_read(p, answer);
+}
+
+static void answers(void **state)
+{
+	static const struct psn_query query[] = {
+		{ 3, 17 }, { 3, QP_INIT }, { 3, QP_GONE }, { 3, QP_WITHOUT_NUMBER }, { 4, 18 },
+	};
+	struct psn p = { .fd = -1 };
+	struct psn_answer answer;
+
+	(void)state;
+	assert_int_equal(psn_begin(&p, query, ARRAY_SIZE(query)), 0);
+	assert_int_equal(next(&p, &answer), 1);
+	assert_int_equal(answer.of.index, 3);
+	assert_int_equal(answer.of.qpn, 17);
+	assert_int_equal(answer.psn, PSN + 17);
+	assert_int_equal(next(&p, &answer), 1);
+	assert_int_equal(answer.of.index, 4);
+	assert_int_equal(answer.psn, PSN + 18);
+	assert_int_equal(next(&p, &answer), 0);
+	psn_end(&p);
+	assert_int_equal(p.fd, -1);
+}
+
+static void nobody(void **state)
+{
+	struct psn p = { .fd = -1 };
+	struct psn_answer answer;
+
+	(void)state;
+	assert_int_equal(psn_begin(&p, NULL, 0), 0);
+	assert_int_equal(p.pid, 0);
+	assert_int_equal(psn_read(&p, &answer), 0);
+	psn_end(&p);
+}
+
+/* What came before is there. Another can ask as soon as the kernel has let go of the first. */
+static void held(void **state)
+{
+	static const struct psn_query query[] = { { 3, 17 }, { 3, QP_HELD }, { 3, 18 } };
+	struct psn p = { .fd = -1 };
+	struct psn_answer answer;
+	int err;
+
+	(void)state;
+	assert_int_equal(psn_begin(&p, query, ARRAY_SIZE(query)), 0);
+	assert_int_equal(next(&p, &answer), 1);
+	assert_int_equal(next(&p, &answer), -EAGAIN);
+	assert_int_equal(psn_begin(&p, query, 1), -EBUSY);
+	psn_end(&p);
+	while ((err = psn_begin(&p, query, 1)) == -EBUSY)
+		usleep(1000);
+	assert_int_equal(err, 0);
+	assert_int_equal(next(&p, &answer), 1);
+	assert_int_equal(next(&p, &answer), 0);
+	psn_end(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers),
+		cmocka_unit_test(nobody),
+		cmocka_unit_test(held),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
