@@ -46,6 +46,7 @@ static bool take_look(struct nl *nl, struct psn *p, struct around_look *look, bo
 {
 	int err;
 
+	*held = false;
 	if (around_list(nl, look))
 		return false;
 	err = around_ask(p, look);
