@@ -66,6 +66,7 @@ void riso_show_fill_flow(struct riso_flow *f, struct riso_flow_info *info)
 		.weight = READ_ONCE(f->weight),
 		.group = g ? g->id : 0,
 		.over_target = READ_ONCE(f->over_target),
+		/* It may be late by what is told just now. */
 		.around = data_race(riso_flow_is_around(f)),
 		.chunks = READ_ONCE(f->chunks),
 		.splits = READ_ONCE(f->splits),
