@@ -53,10 +53,11 @@ enum {
 	NAP_PART = 8,
 	NAP_MIN = 1000,		/* microseconds */
 	NAP_MAX = 100000,	/* microseconds: ten looks a second */
-	/* Who polls calls 200 us after the kernel looked last, as its timer must be late, ... */
-	LATE_NS = 200000,
-	/* ... and 1 ms after that once more, if the kernel does not look by itself. */
-	AGAIN_NS = 1000000,
+	/*
+	 * Who polls calls 2 ms after the kernel looked last. A timer that is late by less makes up
+	 * for what it missed.
+	 */
+	LATE_NS = 2000000,
 };
 
 /* Seconds without anything to do after which it ends. */
@@ -343,7 +344,7 @@ static bool must_ask(struct shim_member *m)
 	until = __atomic_load_n(&m->kpage->looks_until, __ATOMIC_RELAXED);
 	if (looked < m->asked_ns)
 		looked = m->asked_ns;
-	if ((asked || now < until) && now < looked + (now < until ? LATE_NS : AGAIN_NS))
+	if ((asked || now < until) && now < looked + LATE_NS)
 		return false;
 	m->asked_ns = now;
 	return true;

@@ -274,7 +274,7 @@ static void helper_naps(void **state)
 	assert_int_equal(__atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED), waits);
 	/* The kernel's timer is late: the program stands in for it. */
 	fake_kernel.k.looked = fake_kernel.now;
-	poll_for(p, 9);
+	poll_for(p, 99);
 	assert_int_equal(__atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED), waits);
 	poll_for(p, 4);
 	assert_int_equal(__atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED), waits + 1);
