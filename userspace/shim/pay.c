@@ -37,6 +37,12 @@ enum {
 	MAX_PIECE = 128 * 1024,
 	/* Nanoseconds between two looks at a CQ after which a delay is that of the looks. */
 	LATE_LOOK_NS = 200000,
+	/* Nanoseconds: grants come in bursts. The rate of a process is that of so much time. */
+	RATE_NS = 5000000,
+	/* A process that has paused for so many nanoseconds has no rate. */
+	RATE_MAX_NS = 100000000,
+	/* It falls by an eighth at most with each sample. */
+	RATE_PART = 8,
 };
 
 /* Cost bytes of @len bytes on the path of the flow */
@@ -398,6 +404,36 @@ static bool is_in_time(const struct shim_cq *c, uint64_t now)
 	return c->woken || now - c->looked_ns < LATE_LOOK_NS;
 }
 
+/* Take a sample of the rate at which the process posts, when it is time for one. */
+static void rate_process(struct shim_qp *f, uint64_t now)
+{
+	const struct shim_book *book = f->ctx->m->book;
+	uint64_t posted = book[RISO_USER_TX].posted + book[RISO_USER_RX].posted;
+	uint64_t span = now - f->rated_ns;
+	uint64_t rate;
+
+	if (span < RATE_NS)
+		return;
+	if (span < RATE_MAX_NS) {
+		rate = riso_mul_div(posted - f->rated_posted, RISO_SECOND, span);
+		f->own_rate = riso_max(rate, f->own_rate - f->own_rate / RATE_PART);
+	}
+	f->rated_ns = now;
+	f->rated_posted = posted;
+}
+
+/*
+ * While others share the device, the delay is also that of their pieces, and of the grants that
+ * they have. A process that has a part of the rate fills the path with that part of it: with
+ * twice as much, as it may be the window that keeps it from more.
+ */
+static uint64_t find_path_rate(const struct shim_qp *f)
+{
+	uint64_t rate = f->ctx->m->terms.rate;
+
+	return f->own_rate ? riso_min(rate, 2 * f->own_rate) : rate;
+}
+
 /**
  * shim_measure_path - a completion tells how long the path of its flow is
  * @f: the flow; its member is locked
@@ -418,7 +454,8 @@ void shim_measure_path(struct shim_qp *f, const struct shim_slot *slot)
 	else
 		f->path.probes = false;
 	f->timed_ns = 0;
-	f->path_bytes = riso_bytes_in(riso_path_delay(&f->path), rate);
+	rate_process(f, now);
+	f->path_bytes = riso_bytes_in(riso_path_delay(&f->path), find_path_rate(f));
 }
 
 /**

@@ -66,6 +66,9 @@ struct shim_ctx;
  * @path: how long the path is
  * @timed: a piece whose completion will tell that, if @timed_ns is not 0
  * @timed_ns: when it was posted
+ * @rated_ns: when the present sample of @own_rate began
+ * @rated_posted: cost bytes that the process had posted then
+ * @own_rate: rate at which the process posts, cost bytes per second, 0 before it is known
  * @path_bytes: cost bytes that the path holds, as far as known
  * @sq: how far the flow has come
  * @tail: position behind the last record
@@ -117,6 +120,9 @@ struct shim_qp {
 	struct riso_path path;
 	const struct shim_slot *timed;
 	uint64_t timed_ns;
+	uint64_t rated_ns;
+	uint64_t rated_posted;
+	uint64_t own_rate;
 	uint64_t path_bytes;
 	struct shim_sq sq;
 	uint64_t tail;

@@ -341,29 +341,59 @@ static uint32_t count_out(struct prog *p, uint64_t delay, uint64_t late)
 static void long_path(void **state)
 {
 	const uint64_t chunk = fake_cost(FAKE_CHUNK);
+	/* A byte takes ten nanoseconds. */
+	const uint64_t chunk_ns = 10 * chunk;
 	struct prog *p = *state;
 	uint64_t posted;
-	uint32_t out;
+	uint32_t out, i;
 
 	fake_kernel.k.window = 2 * chunk;
-	fake_kernel.k.rate = 1000000000;
+	fake_kernel.k.rate = 100000000;
 	fake_grant_until(RISO_USER_TX, 1ULL << 40, UINT64_MAX);
-	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 4000 * FAKE_CHUNK,
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, PROG_LARGEST,
 				   IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 2);
-	/* A byte takes a nanosecond, so this is what ten chunks take. */
-	out = count_out(p, 11 * chunk, 0);
+	out = count_out(p, 11 * chunk_ns, 0);
 	assert_in_range(out, 12, 15);
 	/* Of a hundred chunks there is no room for so many. */
 	assert_int_equal(count_out(p, 2000000000, 0), 1);
 	/* What is seen late tells nothing. */
-	assert_in_range(count_out(p, 0, 101 * chunk), 12, 15);
+	assert_in_range(count_out(p, 0, 101 * chunk_ns), 12, 15);
 	assert_int_equal(count_out(p, 2000000000, 0), 1);
-	posted = fake_kernel.u.dir[0].posted;
-	out = count_out(p, 101 * chunk, 0);
-	assert_in_range(out, 12, SHIM_SLOTS);
-	posted = fake_kernel.u.dir[0].posted - posted;
-	assert_true(posted > 100 * chunk && posted < 150 * chunk);
+	/* What is posted grows until it fills the path. */
+	for (i = 0; i < 12; i++) {
+		posted = fake_kernel.u.dir[0].posted;
+		out = count_out(p, 41 * chunk_ns, 0);
+		posted = fake_kernel.u.dir[0].posted - posted;
+		assert_in_range(out, 1, SHIM_SLOTS);
+		assert_true(posted < 62 * chunk);
+	}
+	assert_true(posted > 40 * chunk);
+	prog_modify(p, IBV_QPS_ERR);
+}
+
+/* Where others have most of the rate the delay is theirs: pieces stay as small as they are. */
+static void shared_path(void **state)
+{
+	const uint64_t chunk = fake_cost(FAKE_CHUNK);
+	struct prog *p = *state;
+	uint32_t i;
+
+	fake_kernel.k.window = 1000 * chunk;
+	fake_kernel.k.rate = 1000000000;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, PROG_LARGEST,
+				   IBV_SEND_SIGNALED), 0);
+	for (i = 0; i < 400; i++) {
+		fake_kernel.now += 20 * chunk;
+		prog_expect_none(p);
+		fake_grant(RISO_USER_TX, chunk);
+		prog_expect_none(p);
+		if (i % 3 == 2)
+			fake_run(p->qp, UINT32_MAX);
+	}
+	assert_in_range(p->qp->posted, 300, 400);
+	for (i = 100; i < p->qp->posted; i++)
+		assert_int_equal(fake_len(&p->qp->sq[i].wr), FAKE_CHUNK);
 	prog_modify(p, IBV_QPS_ERR);
 }
 
@@ -405,6 +435,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(turns),
 	PROG_TEST(asks_again),
 	PROG_TEST(long_path),
+	PROG_TEST(shared_path),
 	PROG_TEST(page_changes),
 };
 
