@@ -37,6 +37,8 @@ enum {
 	MAX_PIECE = 128 * 1024,
 	/* Nanoseconds between two looks at a CQ after which a delay is that of the looks. */
 	LATE_LOOK_NS = 200000,
+	/* Nanoseconds: what takes longer was in a queue that stood there when pacing began. */
+	PATH_MAX_NS = 20000000,
 	/* Nanoseconds: grants come in bursts. The rate of a process is that of so much time. */
 	RATE_NS = 5000000,
 	/* A process that has paused for so many nanoseconds has no rate. */
@@ -434,6 +436,13 @@ static uint64_t find_path_rate(const struct shim_qp *f)
 	return f->own_rate ? riso_min(rate, 2 * f->own_rate) : rate;
 }
 
+/* Would the path of a flow be taken to be as long as the queue in front of it? */
+static bool is_queued(const struct shim_qp *f, uint64_t now)
+{
+	return (f->path.rtt_min == RISO_NEVER || f->path.probes) &&
+	       now - f->timed_ns > PATH_MAX_NS;
+}
+
 /**
  * shim_measure_path - a completion tells how long the path of its flow is
  * @f: the flow; its member is locked
@@ -449,7 +458,7 @@ void shim_measure_path(struct shim_qp *f, const struct shim_slot *slot)
 	if (slot != f->timed || !f->timed_ns)
 		return;
 	now = shim_sys.now();
-	if (rate && is_in_time(f->cq, now))
+	if (rate && is_in_time(f->cq, now) && !is_queued(f, now))
 		riso_path_sample(&f->path, f->timed_ns, riso_time_of(slot->cost, rate), now);
 	else
 		f->path.probes = false;

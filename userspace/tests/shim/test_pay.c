@@ -353,6 +353,8 @@ static void long_path(void **state)
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, PROG_LARGEST,
 				   IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 2);
+	/* What waits in a queue when the device becomes shaped tells nothing of the path. */
+	assert_int_equal(count_out(p, 2000 * chunk_ns, 0), 2);
 	out = count_out(p, 11 * chunk_ns, 0);
 	assert_in_range(out, 12, 15);
 	/* Of a hundred chunks there is no room for so many. */
