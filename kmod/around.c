@@ -60,6 +60,9 @@ int riso_around_mark(struct riso_dev *rd, u32 qpn, u32 group, struct netlink_ext
 	f = rd->buried ? NULL : xa_load(&rd->qpns, qpn);
 	err = check_flow(f, group, extack);
 	if (!err) {
+		/* Since the last mark the process has told of something: this one is new. */
+		if (!riso_flow_is_around(f))
+			f->told_around = false;
 		WRITE_ONCE(f->around_told, riso_flow_told(f));
 		WRITE_ONCE(f->around, true);
 		riso_notify_news(f);
