@@ -100,7 +100,7 @@ static void on_tick(struct source *s)
 	if (!timer_fired(s))
 		return;
 	if (marks.answers.fd >= 0)
-		finish(true);
+		finish(around_take(&marks.psn, &marks.now));
 	else
 		begin();
 }
