@@ -2,8 +2,8 @@
 /*
  * Asks the RDMA core for queue pairs, as "rdma resource show qp" does.
  *
- * Owns the process that asks. It has no file of its parent's but the pipe, so that it keeps none
- * open while the kernel does not let go of it.
+ * Owns the process that asks. Of its parent's file descriptors it keeps the pipe alone. What its
+ * parent has mapped of a device stays mapped there while the kernel does not let go of it.
  */
 #include <errno.h>
 #include <fcntl.h>
