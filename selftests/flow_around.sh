@@ -72,7 +72,7 @@ named()
 {
 	local status=0
 
-	sees ".event == \"flow\" and .around and .pid == $1 and .dev == \"rxe0\"" ||
+	busywait 10 sees ".event == \"flow\" and .around and .pid == $1 and .dev == \"rxe0\"" ||
 		{ ktap_print_msg "no event"; status=1; }
 	shows "map(select(.check == \"around\")) | length == 1 and
 		all(.verdict == \"hint\" and (.found | contains(\"(process $1)\")))" \
