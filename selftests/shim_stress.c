@@ -239,6 +239,8 @@ static void child(int kind, __u64 seed)
 		traffic(seed, few, ARRAY_SIZE(few), 300000000);
 		exit(0);
 	}
+	/* In the middle of exec() no thread can start. */
+	mix_goes_straight = true;
 	mix_world_open(&w, seed, few, ARRAY_SIZE(few), false);
 	mix_world_start(&w);
 	wait_ns(100000000 + seed % 100000000);

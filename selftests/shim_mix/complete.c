@@ -10,6 +10,7 @@
 enum { MAX_POLL = 16 };
 
 bool mix_cuts_imm;
+bool mix_goes_straight;
 unsigned long mix_pieces;
 
 /* Done with all that nobody needs any more. */

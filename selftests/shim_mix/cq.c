@@ -56,7 +56,7 @@ int mix_poll_ex(struct ibv_cq_ex *ex, int num, struct ibv_wc *wc)
 			wc[n].imm_data = ibv_wc_read_imm_data(ex);
 		}
 		/* See rdma_isolate_set_class() in mix.h. */
-		if (!rdma_isolate_set_class)
+		if (mix_needs_care())
 			num = 1;
 	} while (++n < num && !(err = ibv_next_poll(ex)));
 	ibv_end_poll(ex);

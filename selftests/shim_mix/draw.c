@@ -112,7 +112,7 @@ struct mix_op *mix_draw_op(struct mix_pair *p, struct mix_op *prev, bool last)
 	struct mix_op *op = mix_op_at(p, p->posted);
 	size_t place = p->posted % p->shape.depth * p->stride + MIX_GAP;
 	__u8 *local = p->local + place + mix_below(&p->rng, 64);
-	bool one_sge = p->shape.builders && !rdma_isolate_set_class;
+	bool one_sge = p->shape.builders && mix_needs_care();
 	bool borrowed;
 
 	*op = (struct mix_op) {

@@ -196,10 +196,18 @@ void mix_must_be_empty(struct mix_world *w);
  * The builders and the extended CQs of rxe's provider are not all right: they take
  * the first element of a list for all others, do not count inline data of more than
  * one piece, and lose an entry where ibv_next_poll() finds none. The shim uses none of
- * these, so they are used if that is there.
+ * these while it holds what is posted, so they are used then.
  */
 #pragma weak rdma_isolate_set_class
 int rdma_isolate_set_class(struct ibv_qp *qp, int class_id);
+
+/* complete.c: the shim may let queue pairs go straight, as where it can start no thread */
+extern bool mix_goes_straight;
+
+static inline bool mix_needs_care(void)
+{
+	return !rdma_isolate_set_class || mix_goes_straight;
+}
 
 /* complete.c: WRITEs with an immediate may be cut, and how many were */
 extern bool mix_cuts_imm;
