@@ -41,7 +41,7 @@ enum {
 	PATH_MAX_NS = 20000000,
 	/* Nanoseconds: grants come in bursts. The rate of a process is that of so much time. */
 	RATE_NS = 5000000,
-	/* A process that has paused for so many nanoseconds has no rate. */
+	/* A sample of so many nanoseconds tells nothing: the process has paused. */
 	RATE_MAX_NS = 100000000,
 	/* It falls by an eighth at most with each sample. */
 	RATE_PART = 8,
