@@ -148,8 +148,8 @@ int shim_mlx5_init_obj(shim_init_obj_fn fn, struct mlx5dv_obj *obj, uint64_t typ
 	if (err)
 		return err;
 	if (type & MLX5DV_OBJ_QP)
-		shim_release_qp(obj->qp.in);
-	if (type & MLX5DV_OBJ_CQ)
-		shim_release_cq(obj->cq.in);
-	return 0;
+		err = shim_release_qp(obj->qp.in);
+	if (!err && type & MLX5DV_OBJ_CQ)
+		err = shim_release_cq(obj->cq.in);
+	return err;
 }

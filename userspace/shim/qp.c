@@ -269,29 +269,34 @@ struct ibv_qp *shim_create_qp_ex(struct ibv_context *context,
 
 /*
  * Govern a flow no longer; shim_class_lock is held. What it holds goes out, and what the provider
- * has no room for is waited for: the program would overtake it.
+ * has no room for is waited for: the program would overtake it. False if it still has none.
  */
-static void release_flow(struct shim_qp *f)
+static bool release_flow(struct shim_qp *f)
 {
 	f->raw = true;
 	shim_ask_and_drive(f);
 	shim_queue_drain(f, false);
+	return !shim_qp_holds(f);
 }
 
 /**
  * shim_release_qp - the program has got the memory of a send queue, and may post there
  * @qp: the queue pair
+ *
+ * Return: 0, or EBUSY if something is held that the provider had no room for in a second.
  */
-void shim_release_qp(struct ibv_qp *qp)
+int shim_release_qp(struct ibv_qp *qp)
 {
 	struct shim_qp *f = shim_map_find(&shim_qps, qp);
+	int err = 0;
 
 	if (!f)
-		return;
+		return 0;
 	shim_lock(&shim_class_lock);
-	if (!f->raw)
-		release_flow(f);
+	if ((!f->raw || shim_qp_holds(f)) && !release_flow(f))
+		err = EBUSY;
 	shim_unlock(&shim_class_lock);
+	return err;
 }
 
 static bool completes_in(void *value, void *arg)
@@ -307,19 +312,24 @@ static bool completes_in(void *value, void *arg)
  *
  * It would see the completions of chunks. So nothing that completes there is governed, also
  * if it comes later.
+ *
+ * Return: 0, or EBUSY as shim_release_qp() for one of the queue pairs.
  */
-void shim_release_cq(struct ibv_cq *cq)
+int shim_release_cq(struct ibv_cq *cq)
 {
 	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
 	struct shim_qp *f;
+	int err = 0;
 
 	if (!c)
-		return;
+		return 0;
 	shim_lock(&shim_class_lock);
 	__atomic_store_n(&c->raw, true, __ATOMIC_RELAXED);
 	while ((f = shim_map_search(&shim_qps, completes_in, c)))
-		release_flow(f);
+		if (!release_flow(f))
+			err = EBUSY;
 	shim_unlock(&shim_class_lock);
+	return err;
 }
 
 /* Its queue pair is about to go or to be reset: post no more until it is known. */

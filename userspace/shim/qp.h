@@ -141,8 +141,8 @@ struct ibv_qp *shim_create_qp_with(struct shim_ctx *ctx, shim_create_qp_fn fn, v
 				   struct ibv_qp_init_attr_ex *attr_ex, bool known);
 struct ibv_qp *shim_create_qp_ex(struct ibv_context *context,
 				 struct ibv_qp_init_attr_ex *attr);
-void shim_release_qp(struct ibv_qp *qp);
-void shim_release_cq(struct ibv_cq *cq);
+int shim_release_qp(struct ibv_qp *qp);
+int shim_release_cq(struct ibv_cq *cq);
 void shim_del_flow(struct shim_qp *f);
 void shim_forget_flow(struct shim_qp *f, uint32_t qp_num);
 int shim_destroy_qp(struct ibv_qp *qp);

@@ -403,6 +403,9 @@ static void memory_of_full_qp(void **state)
 				   IBV_SEND_SIGNALED), 0);
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 2);
+	/* In a second there is no room, and then there is. */
+	assert_int_equal(ask_memory(p, MLX5DV_OBJ_QP), EBUSY);
+	assert_true(shim_qp_holds(f));
 	fake_verbs.calls = 0;
 	fake_verbs.at_call = take_at_third;
 	assert_int_equal(ask_memory(p, MLX5DV_OBJ_QP), 0);
