@@ -54,9 +54,20 @@ void nl_close(struct nl *nl);
 struct nlmsghdr *nl_request(struct nl *nl, uint8_t cmd, bool dump);
 
 /* A number, as wide as the spec has its attribute */
-void nl_put_number(struct nlmsghdr *nlh, const struct name_set *set,
-		   uint16_t attr, uint64_t number);
-uint64_t nl_get_number(const struct nlattr *attr, const struct name_set *set);
+static inline void nl_put_number(struct nlmsghdr *nlh, const struct name_set *set,
+				 uint16_t attr, uint64_t number)
+{
+	if (set->attrs[attr].type == NAME_U32)
+		mnl_attr_put_u32(nlh, attr, number);
+	else
+		mnl_attr_put_u64(nlh, attr, number);
+}
+
+static inline uint64_t nl_get_number(const struct nlattr *attr, const struct name_set *set)
+{
+	return set->attrs[mnl_attr_get_type(attr)].type == NAME_U32 ?
+	       mnl_attr_get_u32(attr) : mnl_attr_get_u64(attr);
+}
 
 /* The same of one that may be missing, 0 then */
 static inline uint64_t nl_number(const struct nlattr * const *attrs, uint16_t attr,

@@ -101,12 +101,6 @@ int nl_begin(struct nl *nl)
 	return 0;
 }
 
-uint64_t nl_get_number(const struct nlattr *attr, const struct name_set *set)
-{
-	return set->attrs[mnl_attr_get_type(attr)].type == NAME_U32 ?
-	       mnl_attr_get_u32(attr) : mnl_attr_get_u64(attr);
-}
-
 static void one(struct nl *nl, nl_reply_fn reply, void *data, uint16_t dev, uint16_t id,
 		uint32_t val)
 {

@@ -197,21 +197,6 @@ struct nlmsghdr *nl_request(struct nl *nl, uint8_t cmd, bool dump)
 	return mnl_nlmsg_put_header(nl->request);
 }
 
-void nl_put_number(struct nlmsghdr *nlh, const struct name_set *set, uint16_t attr,
-		   uint64_t number)
-{
-	if (set->attrs[attr].type == NAME_U32)
-		mnl_attr_put_u32(nlh, attr, number);
-	else
-		mnl_attr_put_u64(nlh, attr, number);
-}
-
-uint64_t nl_get_number(const struct nlattr *attr, const struct name_set *set)
-{
-	return set->attrs[mnl_attr_get_type(attr)].type == NAME_U32 ?
-	       mnl_attr_get_u32(attr) : mnl_attr_get_u64(attr);
-}
-
 static void pass(struct nlmsghdr *nlh, nl_reply_fn reply, void *data)
 {
 	const struct nlattr *attrs[NL_ATTRS_MAX] = { NULL }, *attr;
