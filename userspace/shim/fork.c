@@ -17,6 +17,7 @@
 #include "ask.h"
 #include "cq.h"
 #include "ctx.h"
+#include "guard.h"
 #include "member.h"
 #include "poller.h"
 #include "qp.h"
@@ -109,6 +110,8 @@ static void shim_enter_child(void)
 		m->failed = false;
 	}
 	shim_members.told = false;
+	/* Other threads wait for locks of the parent. */
+	shim_waiters = 0;
 	shim_qps_forked();
 	shim_pollers_forked();
 	shim_unlock_all();
