@@ -3,8 +3,11 @@
  * The helper thread: when it starts and ends, how long it waits, and what it does for a
  * program that does not call.
  */
+#include <dirent.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "guard.h"
@@ -159,6 +162,56 @@ static void helper_of_real_time(void **state)
 	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &none), 0);
 	assert_int_equal(fake_kernel.helpers, 1);
 	assert_int_equal(fake_kernel.inherits, PTHREAD_EXPLICIT_SCHED);
+}
+
+/* How many processors may the helper run on? 0 if there is no helper. */
+static int count_cpus_of_helper(void)
+{
+	char path[64], name[16];
+	struct dirent *d;
+	int num = 0;
+	cpu_set_t set;
+	DIR *tasks;
+	FILE *file;
+
+	tasks = opendir("/proc/self/task");
+	assert_non_null(tasks);
+	while ((d = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%d/comm", atoi(d->d_name));
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (fgets(name, sizeof(name), file) && !strcmp(name, "rdma_isolate\n") &&
+		    !sched_getaffinity(atoi(d->d_name), sizeof(set), &set))
+			num = CPU_COUNT(&set);
+		fclose(file);
+	}
+	closedir(tasks);
+	return num;
+}
+
+/* Of a thread that has a processor of its own */
+static void helper_of_pinned(void **state)
+{
+	struct prog *p = *state;
+	cpu_set_t all, one;
+	int i;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	if (CPU_COUNT(&all) == 1)
+		skip();
+	CPU_ZERO(&one);
+	for (i = 0; !CPU_ISSET(i, &all); i++)
+		;
+	CPU_SET(i, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	fake_kernel.run_helper = true;
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	for (i = 0; i < 1000 && count_cpus_of_helper() != CPU_COUNT(&all); i++)
+		usleep(1000);
+	assert_int_equal(count_cpus_of_helper(), CPU_COUNT(&all));
+	prog_modify(p, IBV_QPS_ERR);
 }
 
 /* Where a processor is to spare, it looks at the page for a while before it sleeps. */
@@ -337,6 +390,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(sleeps_without_kernel),
 	PROG_TEST(helper_each),
 	PROG_TEST(helper_of_real_time),
+	PROG_TEST(helper_of_pinned),
 	PROG_TEST_EMPTY(helper_spins),
 	PROG_TEST_EMPTY(spin_wrong),
 };
