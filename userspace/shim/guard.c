@@ -41,11 +41,15 @@ void shim_enter(void)
 
 /**
  * shim_leave - it holds it no more
+ *
+ * A signal handler may come once the count is 0, and note that it cannot be cancelled.
  */
 void shim_leave(void)
 {
+	int state = cancel_state;
+
 	if (!--inside)
-		pthread_setcancelstate(cancel_state, NULL);
+		pthread_setcancelstate(state, NULL);
 }
 
 /**
