@@ -13,8 +13,8 @@
  * polling costs none. Where the kernel refuses membarrier(), no thread polls without the
  * lock any more.
  *
- * Lock: pollers.lock protects the list. It is taken inside of shim_class_lock, and
- * nothing is taken inside of it.
+ * Lock: pollers.lock protects the list, and whether a thread is on it. It is taken inside of
+ * shim_class_lock, and nothing is taken inside of it.
  *
  * Threads of the program add themselves. Threads of the program and the helper wait.
  */
@@ -109,10 +109,19 @@ static void create_key(void)
 	pollers.ready = !pthread_key_create(&pollers.key, forget_poller);
 }
 
+static bool prepare_thread(struct shim_poller *p)
+{
+	pthread_once(&pollers.once, create_key);
+	return pollers.ready && !refuses(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+	       !refuses(MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&
+	       !pthread_setspecific(pollers.key, p);
+}
+
 /**
  * shim_poller_add - the present thread will poll without a lock
  *
- * Who finds the list without it makes its CQ active before: pollers.lock orders that.
+ * Who finds the list without it makes its CQ active before: pollers.lock orders that. A signal
+ * handler that polls meanwhile finds the thread in a call.
  *
  * Return: false if it cannot.
  */
@@ -122,16 +131,12 @@ bool shim_poller_add(void)
 
 	if (p->known || __atomic_load_n(&shim_polls, __ATOMIC_RELAXED) != SHIM_POLLS_FREE)
 		return false;
-	pthread_once(&pollers.once, create_key);
-	if (!pollers.ready || refuses(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ||
-	    refuses(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
-	    pthread_setspecific(pollers.key, p))
-		return false;
 	shim_lock(&pollers.lock);
-	p->known = true;
-	LIST_INSERT_HEAD(&pollers.list, p, list);
+	p->known = prepare_thread(p);
+	if (p->known)
+		LIST_INSERT_HEAD(&pollers.list, p, list);
 	shim_unlock(&pollers.lock);
-	return true;
+	return p->known;
 }
 
 /**

@@ -204,6 +204,8 @@ static int fake_create_thread(pthread_t *thread, const pthread_attr_t *attr,
 
 static int fake_membarrier(int cmd)
 {
+	if (fake_kernel.at_barrier)
+		fake_kernel.at_barrier();
 	return fake_kernel.no_barrier ? -1 : shim_membarrier(cmd);
 }
 

@@ -63,6 +63,7 @@ struct fake_kernel {
 	int inherits;			/* inheritsched of the last thread */
 	int thread_err;			/* error of pthread_create(), 0 for none */
 	bool no_barrier;		/* membarrier() is refused */
+	void (*at_barrier)(void);	/* called at each membarrier(), or NULL */
 };
 
 extern struct fake_kernel fake_kernel;

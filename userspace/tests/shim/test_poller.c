@@ -3,6 +3,7 @@
  * Threads poll a CQ without a lock where the shim governs nothing that may complete.
  */
 #include <errno.h>
+#include <unistd.h>
 
 #include "comp.h"
 #include "poller.h"
@@ -123,10 +124,41 @@ static void barrier_refused(void **state)
 	shim_polls = SHIM_POLLS_FREE;
 }
 
+static struct prog *handled;
+
+static void poll_inside(void)
+{
+	fake_kernel.at_barrier = NULL;
+	prog_expect_none(handled);
+}
+
+static void *poll_first(void *arg)
+{
+	fake_kernel.at_barrier = poll_inside;
+	prog_expect_none(arg);
+	assert_null(fake_kernel.at_barrier);
+	shim_pollers_wait();
+	return NULL;
+}
+
+/* A signal handler polls while its thread is about to be known. */
+static void polls_in_first(void **state)
+{
+	pthread_t thread;
+
+	handled = *state;
+	prog_choose(handled, RISO_CLASS_LATENCY);
+	alarm(20);
+	assert_int_equal(pthread_create(&thread, NULL, poll_first, handled), 0);
+	pthread_join(thread, NULL);
+	alarm(0);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(unlocked_polls),
 	PROG_TEST(active_to_the_last),
 	PROG_TEST(barrier_refused),
+	PROG_TEST(polls_in_first),
 };
 
 const struct prog_tests prog_poller_tests = { tests, ARRAY_SIZE(tests) };
