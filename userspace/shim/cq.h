@@ -80,13 +80,15 @@ struct shim_soft {
  * @shown: the thread that got a completion since the program was told of an event, 0 if none
  *	did, or %SHIM_SEVERAL
  * @unseen: how often the helper has looked since the program polled
+ * @calm_until: until then, in nanoseconds, a poll that finds nothing changes nothing; read without
+ *	the lock
  * @round: number of the helper's last round that looked here, as shim_member.round
  * @soft: ring of completions that wait; NULL until there is a flow or the program resizes the
  *	CQ; changes under shim_size_lock and the lock of the member
  * @soft_num: entries of @soft; changes under shim_size_lock and the lock of the member
  * @soft_head: position in @soft of the next completion for the program
  * @soft_tail: position in @soft of the next free entry
- * @session: held from start_poll to end_poll
+ * @session: held while the program polls; from start_poll to end_poll, if the CQ is an extended one
  * @resize: held while the provider resizes the CQ; who has shim_size_lock only tries it
  * @snap: the program is shown @cur, not the completion of the provider; under @session
  * @cur: the completion that the program is shown; under @session
@@ -118,6 +120,7 @@ struct shim_cq {
 	int solicited;
 	pthread_t shown;
 	uint32_t unseen;
+	uint64_t calm_until;
 	uint32_t round;
 	struct shim_soft *soft;
 	uint32_t soft_num;
@@ -160,6 +163,16 @@ void shim_unreserve_entries(struct shim_cq *c);
 static inline bool shim_cq_is_active(const struct shim_cq *c)
 {
 	return __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
+}
+
+/**
+ * shim_cq_set_calm - note for how long a poll that finds nothing changes nothing
+ * @c: the CQ; its member is locked
+ * @until: time, 0 if the next one has something to do
+ */
+static inline void shim_cq_set_calm(struct shim_cq *c, uint64_t until)
+{
+	__atomic_store_n(&c->calm_until, until, __ATOMIC_RELAXED);
 }
 
 /**

@@ -26,6 +26,9 @@
 #include "slot.h"
 #include "soft.h"
 
+/* In place of a number of completions: the provider was not polled. */
+enum { NOT_ASKED = -1 };
+
 /* Translate @num completions in place. Returns the number that the program shall see. */
 static int shim_translate_all(int num, struct ibv_wc *wc)
 {
@@ -43,29 +46,38 @@ static int shim_translate_all(int num, struct ibv_wc *wc)
 	return kept;
 }
 
-static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc)
+/* Those that were kept, up to @num */
+static int pop_kept(struct shim_cq *c, int num, struct ibv_wc *wc)
 {
 	struct shim_soft e;
 	int n = 0;
-	int got;
 
 	while (n < num && c->soft_head != c->soft_tail) {
 		shim_soft_pop(c, &e);
 		wc[n++] = e.wc;
 	}
-	while (n < num) {
-		int want = num - n;
+	return n;
+}
 
+/* The provider has given @got already, when nothing was kept; or it was not asked, if negative. */
+static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc, int got)
+{
+	int want = num;
+	int n = 0;
+
+	for (;;) {
+		if (got > 0)
+			n += shim_translate_all(got, wc + n);
+		n += pop_kept(c, num - n, wc + n);
+		if (got >= 0 && got < want)
+			shim_comp_bury(c);
+		if (n == num || (got >= 0 && got < want))
+			return n;
+		want = num - n;
 		got = c->ctx->ops.poll_cq(c->cq, want, wc + n);
 		if (got < 0)
 			return n ? n : got;
-		n += shim_translate_all(got, wc + n);
-		if (got < want) {
-			shim_comp_bury(c);
-			break;
-		}
 	}
-	return n;
 }
 
 /**
@@ -88,6 +100,8 @@ void shim_end_poll(struct shim_cq *c, bool shown)
 	if (shim_member_news(m))
 		shim_queue_drive(m);
 	shim_cq_update(c);
+	if (c->soft_head == c->soft_tail && LIST_EMPTY(&c->zombies) && !c->unseen)
+		shim_cq_set_calm(c, m->polled_ns + SHIM_POLL_NS);
 	/* Flows that go straight from now on tell no more what is done. */
 	if (!c->active)
 		shim_member_publish(m);
@@ -102,6 +116,43 @@ static int poll_nested(struct shim_cq *c, int num, struct ibv_wc *wc)
 	return c->ctx->ops.poll_cq(c->cq, num, wc);
 }
 
+/*
+ * The next poll that finds nothing has something to do: as @calm_until says, or for what the kernel
+ * has done meanwhile.
+ */
+static bool is_restless(const struct shim_cq *c)
+{
+	const struct shim_member *m = c->ctx->m;
+
+	return (__atomic_load_n(&m->held, __ATOMIC_RELAXED) &&
+		shim_has_news(shim_member_kpage(m), m->seq,
+			      __atomic_load_n(&m->mode, __ATOMIC_RELAXED))) ||
+	       shim_sys.now() >= __atomic_load_n(&c->calm_until, __ATOMIC_RELAXED);
+}
+
+/*
+ * Poll with the session. Threads that poll CQs of their own and find nothing do not wait for each
+ * other, nor for who posts.
+ */
+static int poll_in_session(struct shim_cq *c, int num, struct ibv_wc *wc)
+{
+	int got = NOT_ASKED;
+	int n;
+
+	/* Nothing is kept then, and in a session nobody else takes what the provider has. */
+	if (__atomic_load_n(&c->calm_until, __ATOMIC_RELAXED)) {
+		got = c->ctx->ops.poll_cq(c->cq, num, wc);
+		if (!got && !is_restless(c))
+			return 0;
+	}
+	shim_lock(&c->ctx->m->lock);
+	c->woken = c->armed;
+	n = poll_governed(c, num, wc, got);
+	c->woken = false;
+	shim_end_poll(c, n > 0);
+	return n;
+}
+
 /* All but the short way of shim_poll_cq(). Fewer than @num means that the CQ is empty. */
 static __attribute__((noinline)) int poll_locked(struct shim_cq *c, int num, struct ibv_wc *wc)
 {
@@ -109,16 +160,10 @@ static __attribute__((noinline)) int poll_locked(struct shim_cq *c, int num, str
 
 	if (shim_is_in_call())
 		return poll_nested(c, num, wc);
-	/* A session that began without a flow has the provider's lock. */
-	if (c->ex)
-		shim_lock(&c->session);
-	shim_lock(&c->ctx->m->lock);
-	c->woken = c->armed;
-	n = poll_governed(c, num, wc);
-	c->woken = false;
-	shim_end_poll(c, n > 0);
-	if (c->ex)
-		shim_unlock(&c->session);
+	/* One that began without a flow has the lock of an extended CQ's provider. */
+	shim_lock(&c->session);
+	n = poll_in_session(c, num, wc);
+	shim_unlock(&c->session);
 	if (shim_member_stale(c->ctx->m))
 		shim_qps_refresh(c->ctx->m);
 	return n;

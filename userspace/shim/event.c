@@ -33,6 +33,7 @@ static void note_armed(struct shim_cq *c)
 	c->armed = true;
 	c->owes = c->soft_head != c->soft_tail;
 	c->unseen = 1;
+	shim_cq_set_calm(c, 0);
 }
 
 /*
@@ -119,11 +120,11 @@ static bool has_none(struct shim_cq *c)
 	bool none;
 
 	/* Who has a session open looks himself, and may have the provider's lock. */
-	if (!shim_cqex_try(c))
+	if (!shim_cq_try(c))
 		return false;
 	none = !shim_fetch_completion(c) && !c->ctx->ops.req_notify_cq(c->cq, solicited) &&
 	       !shim_fetch_completion(c);
-	shim_cqex_leave(c);
+	shim_cq_leave(c);
 	return none;
 }
 
@@ -150,6 +151,7 @@ bool shim_comp_is_news(struct shim_cq *c)
 		c->shown = 0;
 	/* The program is there and sleeps: the helper need not look for it. */
 	c->unseen = 1;
+	shim_cq_set_calm(c, 0);
 	if (shim_member_news(m))
 		shim_queue_drive(m);
 	shim_cq_update(c);

@@ -51,6 +51,20 @@ static void shim_qps_forked(void)
 	}
 }
 
+/* Other threads of the parent poll. An extended CQ may be polled by this one. */
+static void shim_cqs_forked(void)
+{
+	struct shim_map_table *t = shim_cqs.table;
+	size_t i;
+
+	for (i = 0; t && i <= t->mask; i++) {
+		struct shim_cq *c = t->entry[i].value;
+
+		if (t->entry[i].key > SHIM_MAP_REMOVED && !c->ex)
+			pthread_mutex_init(&c->session, NULL);
+	}
+}
+
 /*
  * Take all locks before fork().
  *
@@ -113,6 +127,7 @@ static void shim_enter_child(void)
 	/* Other threads wait for locks of the parent. */
 	shim_waiters = 0;
 	shim_qps_forked();
+	shim_cqs_forked();
 	shim_pollers_forked();
 	shim_unlock_all();
 }

@@ -167,6 +167,7 @@ static void serve(struct shim_member *m, struct riso_ioc_wait *w, uint32_t *nap_
 		/* It polls others only. */
 		forgets = forgets || f->cq->unseen;
 		f->cq->unseen++;
+		shim_cq_set_calm(f->cq, 0);
 		shim_comp_reap(f->cq);
 		shim_cq_update(f->cq);
 	}

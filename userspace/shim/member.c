@@ -69,7 +69,8 @@ bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mod
 	int dir;
 
 	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		if (__atomic_load_n(&k->dir[dir].seq, __ATOMIC_RELAXED) != seq[dir])
+		if (__atomic_load_n(&k->dir[dir].seq, __ATOMIC_RELAXED) !=
+		    __atomic_load_n(&seq[dir], __ATOMIC_RELAXED))
 			return true;
 	return __atomic_load_n(&k->mode, __ATOMIC_RELAXED) != mode;
 }
@@ -135,12 +136,14 @@ void shim_member_take(struct shim_member *m, uint64_t now)
 	int dir;
 
 	shim_member_read_terms(m);
-	m->mode = __atomic_load_n(&m->kpage->mode, __ATOMIC_RELAXED);
+	__atomic_store_n(&m->mode, __atomic_load_n(&m->kpage->mode, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
 	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
 		const struct riso_kdir *kdir = &m->kpage->dir[dir];
 		struct shim_budget *b = &m->book[dir].budget;
 
-		m->seq[dir] = __atomic_load_n(&kdir->seq, __ATOMIC_RELAXED);
+		__atomic_store_n(&m->seq[dir], __atomic_load_n(&kdir->seq, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
 		if (m->seq[dir] == b->taken && !shim_budget_left(b))
 			continue;
 		if (shim_budget_expire(b, now))

@@ -99,8 +99,8 @@ struct shim_terms {
  *	hold something; read without @lock
  * @retired: something has completed since shim_queue_drive() ran last
  * @asked: the kernel knows that grants are wanted, by direction
- * @seq: riso_kdir.seq as seen last, by direction
- * @mode: riso_kpage.mode as seen last
+ * @seq: riso_kdir.seq as seen last, by direction; read without @lock
+ * @mode: riso_kpage.mode as seen last; read without @lock
  * @round: number of the helper's present round, which counts from 0
  * @polls: number of times of %SHIM_POLL_NS in which the program has polled an active CQ
  * @polled_ns: when the last of these began

@@ -119,16 +119,36 @@ int shim_cqex_fill(struct shim_cq *c, uint32_t max)
 }
 
 /**
- * shim_cqex_try - keep the program from polling an extended CQ, if it does not do so now
- * @c: the CQ; one that is not extended is left alone
+ * shim_cq_try - keep the program from polling a CQ, if it does not do so now
+ * @c: the CQ
  *
  * Its session comes before the member, which may be locked here all the same.
  *
  * Return: false if the program polls it.
  */
+bool shim_cq_try(struct shim_cq *c)
+{
+	return !pthread_mutex_trylock(&c->session);
+}
+
+/**
+ * shim_cq_leave - the opposite of shim_cq_try()
+ * @c: the CQ
+ */
+void shim_cq_leave(struct shim_cq *c)
+{
+	pthread_mutex_unlock(&c->session);
+}
+
+/**
+ * shim_cqex_try - keep the program from polling an extended CQ, if it does not do so now
+ * @c: the CQ; one that is not extended is left alone, as no session of it lasts beyond a call
+ *
+ * Return: false if the program polls it.
+ */
 bool shim_cqex_try(struct shim_cq *c)
 {
-	return !c->ex || !pthread_mutex_trylock(&c->session);
+	return !c->ex || shim_cq_try(c);
 }
 
 /**
@@ -138,7 +158,7 @@ bool shim_cqex_try(struct shim_cq *c)
 void shim_cqex_leave(struct shim_cq *c)
 {
 	if (c->ex)
-		pthread_mutex_unlock(&c->session);
+		shim_cq_leave(c);
 }
 
 /* How many completions of the program may be taken? See above. */
@@ -211,10 +231,10 @@ bool shim_comp_may_reap(struct shim_cq *c)
  */
 void shim_comp_reap_most(struct shim_cq *c, uint32_t max)
 {
-	if (!shim_cqex_try(c))
+	if (!shim_cq_try(c))
 		return;
 	shim_take_completions(c, max);
-	shim_cqex_leave(c);
+	shim_cq_leave(c);
 }
 
 /**
@@ -228,6 +248,8 @@ void shim_comp_reap(struct shim_cq *c)
 	if (!max)
 		return;
 	shim_comp_reap_most(c, max);
-	if (max == 1 && c->soft_head != c->soft_tail)
+	if (max == 1 && c->soft_head != c->soft_tail) {
 		c->unseen = 1;
+		shim_cq_set_calm(c, 0);
+	}
 }

@@ -21,6 +21,8 @@ enum {
 
 void shim_cqex_snapshot(const struct shim_cq *c, struct shim_soft *e);
 int shim_cqex_fill(struct shim_cq *c, uint32_t max);
+bool shim_cq_try(struct shim_cq *c);
+void shim_cq_leave(struct shim_cq *c);
 bool shim_cqex_try(struct shim_cq *c);
 void shim_cqex_leave(struct shim_cq *c);
 void shim_take_completions(struct shim_cq *c, uint32_t max);

@@ -6,7 +6,8 @@
  * Locks, in the order in which they are taken:
  *
  *	shim_build.lock		from ibv_wr_start() to ibv_wr_complete() or _abort()
- *	shim_cq.session		from ibv_start_poll() to ibv_end_poll()
+ *	shim_cq.session		while the program polls: of an extended CQ from
+ *				ibv_start_poll() to ibv_end_poll()
  *	shim_cq.resize		while the provider resizes a CQ
  *	shim_class_lock		what the kernel is asked for, until that is in force
  *	shim_size_lock		what is known of the sizes of CQs

@@ -220,4 +220,5 @@ void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s)
 	c->used = used;
 	s->flow = NULL;
 	LIST_INSERT_HEAD(&c->zombies, s, zombie);
+	shim_cq_set_calm(c, 0);
 }

@@ -64,6 +64,7 @@ bool shim_soft_push(struct shim_cq *c, const struct shim_soft *e)
 	if (c->soft_tail - c->soft_head == c->soft_num)
 		return false;
 	c->soft[c->soft_tail++ % c->soft_num] = *e;
+	shim_cq_set_calm(c, 0);
 	return true;
 }
 

@@ -329,7 +329,7 @@ static void helper_naps(void **state)
 	fake_kernel.k.looked = fake_kernel.now;
 	poll_for(p, 99);
 	assert_int_equal(__atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED), waits);
-	poll_for(p, 4);
+	poll_for(p, 9);
 	assert_int_equal(__atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED), waits + 1);
 	prog_arm(p);
 	assert_int_equal(__atomic_load_n(polls, __ATOMIC_RELAXED), 0);

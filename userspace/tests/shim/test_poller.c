@@ -6,21 +6,25 @@
 #include <unistd.h>
 
 #include "comp.h"
+#include "member.h"
 #include "poller.h"
 #include "prog.h"
+#include "reap.h"
 #include "soft.h"
 #include "tests.h"
 
+/* The lock that count_locked() looks at */
+static pthread_mutex_t *watched;
+
 static void count_locked(void)
 {
-	struct shim_ctx *c = shim_map_find(&shim_ctxs, fake_ctx);
-
-	fake_verbs.calls += prog_is_locked(&c->m->lock);
+	fake_verbs.calls += prog_is_locked(watched);
 }
 
 static void expect_unlocked_poll(struct prog *p, struct shim_cq *c, bool unlocked)
 {
 	assert_int_equal(c->active, !unlocked);
+	watched = &c->session;
 	fake_verbs.calls = 0;
 	fake_verbs.at_call = count_locked;
 	prog_expect_none(p);
@@ -87,6 +91,7 @@ static void active_to_the_last(void **state)
 /* Polled with the lock, though nothing is governed there. */
 static void expect_locked_poll(struct prog *p)
 {
+	watched = &((struct shim_cq *)shim_map_find(&shim_cqs, p->cq))->session;
 	fake_verbs.calls = 0;
 	fake_verbs.at_call = count_locked;
 	prog_expect_none(p);
@@ -124,6 +129,82 @@ static void barrier_refused(void **state)
 	shim_polls = SHIM_POLLS_FREE;
 }
 
+/* Does a poll that finds nothing take the lock of the member? Then it has something to do. */
+static bool has_something(struct prog *p)
+{
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	uint64_t looked = c->looked_ns;
+
+	__atomic_add_fetch(&fake_kernel.now, 1, __ATOMIC_RELAXED);
+	prog_expect_none(p);
+	return c->looked_ns != looked;
+}
+
+/* Two that find nothing do not wait for each other, and what is to be done is done. */
+static void calm_polls(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	struct shim_member *m = c->ctx->m;
+
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 4 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	assert_true(has_something(p));
+	assert_false(has_something(p));
+	/* Once in each time of 100 us, in which the member counts who polls */
+	__atomic_add_fetch(&fake_kernel.now, SHIM_POLL_NS, __ATOMIC_RELAXED);
+	assert_true(has_something(p));
+	assert_false(has_something(p));
+	prog_arm(p);
+	assert_true(has_something(p));
+	assert_false(c->armed);
+	assert_false(has_something(p));
+	pthread_mutex_lock(&m->lock);
+	c->unseen = 1;
+	shim_cq_set_calm(c, 0);
+	pthread_mutex_unlock(&m->lock);
+	assert_true(has_something(p));
+	assert_int_equal(c->unseen, 0);
+	assert_false(has_something(p));
+	/* News of the kernel, and what the provider has completed */
+	fake_grant(RISO_USER_TX, 4 * fake_cost(FAKE_CHUNK));
+	assert_true(has_something(p));
+	assert_int_equal(p->qp->posted, 4);
+	assert_false(has_something(p));
+	fake_run(p->qp, UINT32_MAX);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	/* What was kept for the program while it did not look */
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, 8, IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, fake_cost(8));
+	assert_true(has_something(p));
+	fake_run(p->qp, UINT32_MAX);
+	pthread_mutex_lock(&m->lock);
+	shim_comp_reap_most(c, UINT32_MAX);
+	pthread_mutex_unlock(&m->lock);
+	prog_expect(p, 2, IBV_WC_SUCCESS);
+	prog_expect_none(p);
+}
+
+/* The helper leaves a CQ to the program that polls it just now. */
+static void reaps_beside_poll(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, fake_cost(FAKE_CHUNK));
+	prog_expect_none(p);
+	fake_run(p->qp, UINT32_MAX);
+	pthread_mutex_lock(&c->session);
+	pthread_mutex_lock(&c->ctx->m->lock);
+	shim_comp_reap_most(c, UINT32_MAX);
+	assert_true(c->soft_head == c->soft_tail);
+	pthread_mutex_unlock(&c->ctx->m->lock);
+	pthread_mutex_unlock(&c->session);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+}
+
 static struct prog *handled;
 
 static void poll_inside(void)
@@ -159,6 +240,8 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(active_to_the_last),
 	PROG_TEST(barrier_refused),
 	PROG_TEST(polls_in_first),
+	PROG_TEST(calm_polls),
+	PROG_TEST(reaps_beside_poll),
 };
 
 const struct prog_tests prog_poller_tests = { tests, ARRAY_SIZE(tests) };
