@@ -260,41 +260,51 @@ static void check_rnr(struct report *report, struct nl *nl)
 		tell("rnr-timer", VERDICT_OK, found, NULL, report);
 }
 
-static bool is_ungoverned(uint64_t reason)
+/* Its entry, a new one if it has none; NULL without memory */
+static struct doctor_process *find_process(struct doctor_processes *all, uint32_t pid)
 {
-	return reason == RISO_REASON_USER_QP || reason == RISO_REASON_SHIM_LIMIT;
+	struct doctor_process *grown;
+	size_t i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->process[i].pid == pid)
+			return &all->process[i];
+	grown = realloc(all->process, (all->n + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	all->process = grown;
+	grown[all->n] = (struct doctor_process){ .pid = pid };
+	return &grown[all->n++];
 }
 
-static void note_ungoverned(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
-			    void *data)
+static void note_reason(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
+			void *data)
 {
-	struct doctor_pids *ungoverned = data;
-	uint32_t *pid;
+	uint64_t reason = nl_number(attrs, RDMA_ISOLATE_A_FLOW_REASON, &name_set_flow);
+	struct doctor_process *process;
 
 	(void)nlh;
 	if (!attrs[RDMA_ISOLATE_A_FLOW_PID] || !attrs[RDMA_ISOLATE_A_FLOW_DEV])
 		return;
 	if (nl_number(attrs, RDMA_ISOLATE_A_FLOW_CLASS, &name_set_flow) == RISO_CLASS_LATENCY ||
-	    !is_ungoverned(nl_number(attrs, RDMA_ISOLATE_A_FLOW_REASON, &name_set_flow)))
+	    reason >= 32)
 		return;
-	pid = realloc(ungoverned->pid, (ungoverned->n + 1) * sizeof(*pid));
-	if (!pid)
-		return;
-	ungoverned->pid = pid;
-	pid[ungoverned->n++] = mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_FLOW_PID]);
+	process = find_process(data, mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_FLOW_PID]));
+	if (process)
+		process->reasons |= 1U << reason;
 }
 
 /* Programs that cannot be held as they are */
 static void check_programs(struct report *report, struct nl *nl)
 {
-	struct doctor_pids ungoverned = { };
+	struct doctor_processes processes = { };
 
 	if (nl) {
 		nl_request(nl, RDMA_ISOLATE_CMD_FLOW_GET, true);
-		nl_send(nl, &name_set_flow, note_ungoverned, &ungoverned);
+		nl_send(nl, &name_set_flow, note_reason, &processes);
 	}
-	doctor_programs("", &ungoverned, tell, report);
-	free(ungoverned.pid);
+	doctor_programs("", &processes, tell, report);
+	free(processes.process);
 }
 
 static int doctor_show(struct call *call)

@@ -70,24 +70,34 @@ struct doctor_dev {
 void doctor_dev(const struct doctor_dev *dev, doctor_fn tell, void *data);
 
 /**
- * struct doctor_pids - processes
- * @pid: their numbers
+ * struct doctor_process - a process that has queue pairs of a class that is held
+ * @pid: its number
+ * @reasons: why some are not held, a bit 1 << RISO_REASON_* for each reason
+ */
+struct doctor_process {
+	uint32_t pid;
+	uint32_t reasons;
+};
+
+/**
+ * struct doctor_processes - processes
+ * @process: what is known of each
  * @n: how many
  */
-struct doctor_pids {
-	uint32_t *pid;
+struct doctor_processes {
+	struct doctor_process *process;
 	size_t n;
 };
 
 /**
  * doctor_programs - look at all programs that have an RDMA device open
  * @root: put in front of every path, "" for this host
- * @ungoverned: those that have queue pairs of a class that is held, and are not held
+ * @processes: those that have queue pairs of a class that is held
  * @tell: called for each fault
  * @data: for @tell
  */
-void doctor_programs(const char *root, const struct doctor_pids *ungoverned, doctor_fn tell,
-		     void *data);
+void doctor_programs(const char *root, const struct doctor_processes *processes,
+		     doctor_fn tell, void *data);
 
 struct nl;
 

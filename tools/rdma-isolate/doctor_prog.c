@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The checks of programs that have RDMA devices open, by what is mapped into them.
+ * The checks of programs that have RDMA devices open, by what is mapped into them, and by
+ * why the module does not hold their queue pairs.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -9,12 +10,39 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/rdma_isolate.h>
+
 #include "doctor.h"
 
 enum {
 	NAME_LEN = 64,
 	PATH_LEN = 512,
 	TEXT_LEN = 320,
+	/* Reasons for which what is mapped into a program tells more */
+	BY_MAPS = 1 << RISO_REASON_USER_QP | 1 << RISO_REASON_SHIM_LIMIT,
+};
+
+/* Reasons that a program with the shim may have, each with what to do */
+static const struct {
+	uint32_t reason;
+	const char *fault;
+	const char *fix;
+} lacks[] = {
+	{
+		RISO_REASON_NO_PLACE,
+		"finds no place: its user, its container or the device has too many programs",
+		"end some, or use fewer processes; it asks again when it creates a queue pair"
+	},
+	{
+		RISO_REASON_MEMORY,
+		"got no memory for what the shim and the module keep of its queue pairs",
+		"raise its limits (ulimit -v, memory.max), and start it anew"
+	},
+	{
+		RISO_REASON_NO_THREAD,
+		"could not start the thread that the shim needs",
+		"raise the limit of threads of its user or control group (ulimit -u, pids.max)"
+	},
 };
 
 /**
@@ -118,7 +146,22 @@ static const char *find_fault(const struct mapped *m, bool ungoverned, const cha
 	return ungoverned ? "has queue pairs that the shim does not hold" : NULL;
 }
 
-static void check_program(const char *root, uint32_t pid, bool ungoverned, doctor_fn tell,
+static void tell_lacks(const char *comm, uint32_t pid, uint32_t reasons, doctor_fn tell,
+		       void *data)
+{
+	char found[TEXT_LEN];
+	size_t i;
+
+	for (i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {
+		if (!(reasons & 1U << lacks[i].reason))
+			continue;
+		snprintf(found, sizeof(found), "%s (process %" PRIu32 ") %s", comm, pid,
+			 lacks[i].fault);
+		tell("program", VERDICT_HINT, found, lacks[i].fix, data);
+	}
+}
+
+static void check_program(const char *root, uint32_t pid, uint32_t reasons, doctor_fn tell,
 			  void *data)
 {
 	char comm[NAME_LEN], found[TEXT_LEN];
@@ -130,12 +173,13 @@ static void check_program(const char *root, uint32_t pid, bool ungoverned, docto
 	if (!m.any)
 		return;
 	read_comm(root, pid, comm);
-	fault = find_fault(&m, ungoverned, &fix);
+	fault = find_fault(&m, reasons & BY_MAPS, &fix);
 	if (fault) {
 		snprintf(found, sizeof(found), "%s (process %" PRIu32 ", %s) %s", comm, pid,
 			 *m.verbs ? m.verbs : "no libibverbs", fault);
 		tell("program", VERDICT_HINT, found, fix, data);
 	}
+	tell_lacks(comm, pid, reasons, tell, data);
 	if (*m.gpu) {
 		snprintf(found, sizeof(found),
 			 "%s (process %" PRIu32 ") has %s: a GPU may post, which nobody holds",
@@ -157,14 +201,13 @@ static bool is_verbs_file(const char *link)
 	return begins_with(target, "/dev/infiniband/uverbs");
 }
 
-void doctor_programs(const char *root, const struct doctor_pids *ungoverned, doctor_fn tell,
-		     void *data)
+void doctor_programs(const char *root, const struct doctor_processes *processes,
+		     doctor_fn tell, void *data)
 {
+	uint32_t last = 0, pid, reasons;
 	char path[PATH_LEN];
-	uint32_t last = 0, pid;
 	glob_t found;
 	size_t i, k;
-	bool is_one;
 
 	snprintf(path, sizeof(path), "%s/proc/[0-9]*/fd/*", root);
 	if (glob(path, 0, NULL, &found))
@@ -175,10 +218,11 @@ void doctor_programs(const char *root, const struct doctor_pids *ungoverned, doc
 		if (pid == last || !is_verbs_file(found.gl_pathv[i]))
 			continue;
 		last = pid;
-		is_one = false;
-		for (k = 0; k < ungoverned->n; k++)
-			is_one = is_one || ungoverned->pid[k] == pid;
-		check_program(root, pid, is_one, tell, data);
+		reasons = 0;
+		for (k = 0; k < processes->n; k++)
+			if (processes->process[k].pid == pid)
+				reasons = processes->process[k].reasons;
+		check_program(root, pid, reasons, tell, data);
 	}
 	globfree(&found);
 }

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include <linux/rdma_isolate.h>
+
 #include "doctor.h"
 
 static char root[32];
@@ -259,15 +261,21 @@ static void put_program(int pid, const char *file, const char *maps)
 	assert_int_equal(symlink(file, path), 0);
 }
 
-/* Of process 7, whose queue pairs are not governed, or are; @want NULL for no word of it */
-static void expect_program(const char *maps, bool ungoverned, const char *want)
+/* What the doctor says of process 7, with what is mapped into it */
+static void look_at_program(const char *maps, uint32_t reasons)
 {
-	uint32_t pid = 7;
-	const struct doctor_pids pids = { &pid, ungoverned };
+	struct doctor_process process = { .pid = 7, .reasons = reasons };
+	const struct doctor_processes all = { &process, reasons != 0 };
 
 	put_program(7, "/dev/infiniband/uverbs0", maps);
 	begin();
-	doctor_programs(root, &pids, tell, NULL);
+	doctor_programs(root, &all, tell, NULL);
+}
+
+/* Its queue pairs are not governed, or are; @want NULL for no word of it */
+static void expect_program(const char *maps, bool ungoverned, const char *want)
+{
+	look_at_program(maps, ungoverned ? 1U << RISO_REASON_USER_QP : 0);
 	if (!want)
 		assert_string_equal(report, "");
 	else if (!strstr(finds, want))
@@ -300,10 +308,42 @@ static void a_program(void **state)
 	expect_program("", true, "no libibverbs");
 }
 
+/* One line for each reason, and no word of the shim, which the program has. */
+static void a_program_that_lacks(void **state)
+{
+	static const struct {
+		uint32_t reason;
+		const char *found;
+		const char *fix;
+	} cases[] = {
+		{ RISO_REASON_NO_PLACE, "[prog (process 7) finds no place:", "end some" },
+		{ RISO_REASON_MEMORY, "[prog (process 7) got no memory", "memory.max" },
+		{ RISO_REASON_NO_THREAD, "[prog (process 7) could not start", "pids.max" },
+	};
+	uint32_t all = 0;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		all |= 1U << cases[i].reason;
+		look_at_program(VERBS SHIM, 1U << cases[i].reason);
+		assert_string_equal(report, "[program 1]");
+		assert_non_null(strstr(finds, cases[i].found));
+		assert_non_null(strstr(fixes, cases[i].fix));
+	}
+	look_at_program(VERBS SHIM, all);
+	assert_string_equal(report, "[program 1][program 1][program 1]");
+	look_at_program(VERBS SHIM, all | 1U << RISO_REASON_SHIM_LIMIT);
+	assert_string_equal(report, "[program 1][program 1][program 1][program 1]");
+	/* Nothing is to be done about these. */
+	look_at_program(VERBS SHIM, 1U << RISO_REASON_QP_TYPE);
+	assert_string_equal(report, "");
+}
+
 /* Neither those that have no device open, nor one that has ended. */
 static void other_programs(void **state)
 {
-	const struct doctor_pids none = {};
+	const struct doctor_processes none = {};
 
 	(void)state;
 	put_program(8, "/dev/null", "7f04-7f05 r-xp 0 08:01 7 /bin/prog");
@@ -357,6 +397,7 @@ int main(void)
 		WITH_ROOT(hidden_from_users),
 		cmocka_unit_test(a_device),
 		WITH_ROOT(a_program),
+		WITH_ROOT(a_program_that_lacks),
 		WITH_ROOT(other_programs),
 	};
 
