@@ -58,6 +58,15 @@ help_is_complete()
 	done
 }
 
+# What was given is not offered again, and a class follows --class.
+run_is_completed()
+{
+	[ "$(rdma-isolate complete run | xargs)" = "--class --ucx-verbs -v --verbose --" ] &&
+	[ "$(rdma-isolate complete run -v --class | xargs)" = "latency throughput bandwidth" ] &&
+	[ "$(rdma-isolate complete run -v --class latency | xargs)" = \
+		"--ucx-verbs --verbose --" ]
+}
+
 help_as_option()
 {
 	[ "$(rdma-isolate --help)" = "$(rdma-isolate help)" ] &&
@@ -81,7 +90,7 @@ ends_with()
 }
 
 ktap_print_header
-ktap_set_plan 82
+ktap_set_plan 83
 usage "usage:"
 usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" device
 usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" de
@@ -163,6 +172,7 @@ check "the module is missing" \
 check "JSON is valid without it" json_is_empty dev show
 check "JSON is valid for a setter" json_is_empty rule delete id 1
 check "help and completion agree" help_is_complete
+check "completion of run" run_is_completed
 check "--help and -h" help_as_option
 check "options are named for options only" no_option_meant
 ktap_finished

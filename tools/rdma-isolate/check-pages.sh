@@ -39,11 +39,11 @@ for object in $("$dir/rdma-isolate" complete); do
 	case $object in
 	help)
 		continue ;;
-	dump|sync|apply|run|unload)
+	dump|sync|apply|unload)
 		grep -q "fBrdma-isolate $object" <<<"$pages" ||
 			lacks "the manual" "$object"
 		continue ;;
-	top|calibrate)
+	top|calibrate|run)
 		keys "$object"
 		continue ;;
 	esac

@@ -605,6 +605,16 @@ static void complete_args(const struct arg *args, int argc, char **argv)
 			puts(arg->key);
 }
 
+/* What run takes before the program; run reads it by itself. */
+static const struct arg run_args[] = {
+	{ .key = "--class", .kind = ARG_WORD, .words = &name_class },
+	{ .key = "--ucx-verbs", .kind = ARG_FLAG },
+	{ .key = "-v", .kind = ARG_FLAG },
+	{ .key = "--verbose", .kind = ARG_FLAG },
+	{ .key = "--", .kind = ARG_FLAG },
+	{ }
+};
+
 int cmd_complete(int argc, char **argv)
 {
 	const struct object *object;
@@ -627,6 +637,8 @@ int cmd_complete(int argc, char **argv)
 		puts("--check");
 		complete_dev();
 	}
+	if (!strcmp(argv[0], "run"))
+		complete_args(run_args, argc - 1, argv + 1);
 	object = find_object(argv[0]);
 	if (!object)
 		return CMD_DONE;
