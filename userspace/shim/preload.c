@@ -15,13 +15,12 @@
  * Everything here runs in threads of the program.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "class.h"
 #include "cq.h"
@@ -95,10 +94,6 @@ static void fill_real(void)
 {
 	void *verbs = find_verbs();
 
-	if (!verbs) {
-		dprintf(STDERR_FILENO, "rdma_isolate: the program's libibverbs is not found\n");
-		abort();
-	}
 	REAL(open_device, "1.1");
 	REAL(import_device, "1.10");
 	REAL(close_device, "1.1");
@@ -118,11 +113,25 @@ static void fill_real(void)
 	__atomic_store_n(&filled, true, __ATOMIC_RELEASE);
 }
 
-static void init(void)
+/*
+ * Fill the table; false and EOPNOTSUPP if there is no libibverbs yet. Weak references of a
+ * program lead to us also then.
+ */
+static bool init(void)
 {
+	static bool told;
+
 	/* Pairs with the release in fill_real(). */
-	if (!__atomic_load_n(&filled, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&filled, __ATOMIC_ACQUIRE))
+		return true;
+	if (find_verbs()) {
 		pthread_once(&once, fill_real);
+		return true;
+	}
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		shim_warn("the program's libibverbs is not found: calls fail");
+	errno = EOPNOTSUPP;
+	return false;
 }
 
 /* What a signal handler calls in the middle of another call */
@@ -184,24 +193,21 @@ static void init_mlx5(void)
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	init();
-	if (is_refused())
+	if (!init() || is_refused())
 		return NULL;
 	return shim_open_device(device);
 }
 
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	init();
-	if (is_refused())
+	if (!init() || is_refused())
 		return NULL;
 	return shim_import_device(cmd_fd);
 }
 
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
-	init();
-	if (is_refused())
+	if (!init() || is_refused())
 		return -1;
 	return shim_close_device(context);
 }
@@ -209,32 +215,30 @@ EXPORT int ibv_close_device(struct ibv_context *context)
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 				    struct ibv_qp_init_attr *attr)
 {
-	init();
-	if (is_refused())
+	if (!init() || is_refused())
 		return NULL;
 	return shim_create_qp(pd, attr);
 }
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	init();
-	if (is_refused())
-		return EDEADLK;
+	if (!init() || is_refused())
+		return errno;
 	return shim_destroy_qp(qp);
 }
 
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	init();
-	if (is_refused())
-		return EDEADLK;
+	if (!init() || is_refused())
+		return errno;
 	return shim_modify_qp(qp, attr, mask);
 }
 
 EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			struct ibv_qp_init_attr *init_attr)
 {
-	init();
+	if (!init())
+		return errno;
 	return shim_query_qp(qp, attr, mask, init_attr);
 }
 
@@ -243,33 +247,29 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 				    struct ibv_comp_channel *channel,
 				    int comp_vector)
 {
-	init();
-	if (is_refused())
+	if (!init() || is_refused())
 		return NULL;
 	return shim_create_cq(context, cqe, cq_context, channel, comp_vector);
 }
 
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	init();
-	if (is_refused())
-		return EDEADLK;
+	if (!init() || is_refused())
+		return errno;
 	return shim_resize_cq(cq, cqe);
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
-	init();
-	if (is_refused())
-		return EDEADLK;
+	if (!init() || is_refused())
+		return errno;
 	return shim_destroy_cq(cq);
 }
 
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 			    void **cq_context)
 {
-	init();
-	if (is_refused())
+	if (!init() || is_refused())
 		return -1;
 	return shim_get_cq_event(channel, cq, cq_context);
 }
