@@ -138,63 +138,46 @@ static void by_capabilities(void **state)
 	assert_int_equal(removexattr(file, "security.capability"), 0);
 }
 
-/* A file that is only as much of a program as names its dynamic linker, or none */
-static void write_elf(const char *interpreter)
+/* A file that is only as much of a program as has one part */
+static void write_elf(uint16_t type, uint32_t part_type, const void *content, size_t size)
 {
 	struct {
 		Elf64_Ehdr head;
 		Elf64_Phdr part;
-		char path[64];
 	} elf = {
 		.head = {
 			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 },
-			.e_type = ET_EXEC,
+			.e_type = type,
 			.e_phoff = sizeof(elf.head),
 			.e_phentsize = sizeof(elf.part),
 			.e_phnum = 1,
 		},
 		.part = {
-			.p_type = interpreter ? PT_INTERP : PT_LOAD,
-			.p_offset = sizeof(elf.head) + sizeof(elf.part),
-			.p_filesz = interpreter ? strlen(interpreter) + 1 : 0,
+			.p_type = part_type,
+			.p_offset = sizeof(elf),
+			.p_filesz = size,
 		},
 	};
 	FILE *f = fopen(file, "w");
 
 	assert_non_null(f);
-	if (interpreter)
-		strcpy(elf.path, interpreter);
 	assert_int_equal(fwrite(&elf, sizeof(elf), 1, f), 1);
+	assert_int_equal(fwrite(content, 1, size, f), size);
 	assert_int_equal(fclose(f), 0);
+}
+
+/* It names its dynamic linker. */
+static void write_linked(const char *interpreter)
+{
+	write_elf(ET_EXEC, PT_INTERP, interpreter, strlen(interpreter) + 1);
 }
 
 /* A file without a dynamic linker that is loaded anywhere: a static program, or a library */
 static void write_pie(uint64_t flags)
 {
-	struct {
-		Elf64_Ehdr head;
-		Elf64_Phdr part;
-		Elf64_Dyn dynamic[2];
-	} elf = {
-		.head = {
-			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 },
-			.e_type = ET_DYN,
-			.e_phoff = offsetof(typeof(elf), part),
-			.e_phentsize = sizeof(elf.part),
-			.e_phnum = 1,
-		},
-		.part = {
-			.p_type = PT_DYNAMIC,
-			.p_offset = offsetof(typeof(elf), dynamic),
-			.p_filesz = sizeof(elf.dynamic),
-		},
-		.dynamic = { { .d_tag = DT_FLAGS_1, .d_un.d_val = flags } },
-	};
-	FILE *f = fopen(file, "w");
+	const Elf64_Dyn dynamic[2] = { { .d_tag = DT_FLAGS_1, .d_un.d_val = flags } };
 
-	assert_non_null(f);
-	assert_int_equal(fwrite(&elf, sizeof(elf), 1, f), 1);
-	assert_int_equal(fclose(f), 0);
+	write_elf(ET_DYN, PT_DYNAMIC, dynamic, sizeof(dynamic));
 }
 
 static void by_libc(void **state)
@@ -205,15 +188,15 @@ static void by_libc(void **state)
 	change_mode(0755);
 	assert_int_equal(run_find_libc(NAME), RUN_LIBC_UNKNOWN);
 	assert_int_equal(run_find_libc("riso_nothing"), RUN_LIBC_UNKNOWN);
-	write_elf("/lib64/ld-linux-x86-64.so.2");
+	write_linked("/lib64/ld-linux-x86-64.so.2");
 	assert_int_equal(run_find_libc(NAME), RUN_LIBC_GLIBC);
-	write_elf(NULL);
+	write_elf(ET_EXEC, PT_LOAD, "", 0);
 	assert_int_equal(run_find_libc(NAME), RUN_LIBC_STATIC);
 	write_pie(DF_1_PIE);
 	assert_int_equal(run_find_libc(NAME), RUN_LIBC_STATIC);
 	write_pie(DF_1_NOW);
 	assert_int_equal(run_find_libc(NAME), RUN_LIBC_UNKNOWN);
-	write_elf("/lib/ld-musl-x86_64.so.1");
+	write_linked("/lib/ld-musl-x86_64.so.1");
 	assert_int_equal(run_find_libc(NAME), RUN_LIBC_MUSL);
 	assert_int_equal(run_program(3, argv), 1);
 	assert_int_equal(write_program(program), 0);
