@@ -14,14 +14,6 @@
 LOOKS=60
 PATH=$(dirname "$SHIM_DIR")/agent:$PATH
 
-cleanup()
-{
-	# shellcheck disable=SC2046 # numbers
-	kill $(jobs -p) 2>/dev/null
-	teardown_all
-	rm -rf "$dir"
-}
-
 # begins NAME COMMAND...: in the background; ${pids[NAME]} is its number
 begins()
 {
@@ -156,7 +148,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 prog=$here/posts_around
 writer=$here/dlopen_write
 declare -A pids
-trap cleanup EXIT
+trap shim_cleanup EXIT
 shim_setup rdma-isolated
 rdma-isolate -j monitor >"$dir/events" &
 busywait 30 is_listening || skip_all "no events"

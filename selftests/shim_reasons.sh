@@ -13,14 +13,6 @@
 # More than one user may have on a device
 MANY=300
 
-cleanup()
-{
-	# shellcheck disable=SC2046 # numbers
-	kill $(jobs -p) 2>/dev/null
-	teardown_all
-	rm -rf "$dir"
-}
-
 # runs FILE COMMAND...: the program with the shim, until it is ready; $pid is its number
 runs()
 {
@@ -114,7 +106,7 @@ too_many()
 
 dir=$(mktemp -d)
 prog=$(cd "$(dirname "$0")" && pwd)/shim_reasons
-trap cleanup EXIT
+trap shim_cleanup EXIT
 shim_setup setpriv prlimit
 ktap_print_header
 ktap_set_plan 4

@@ -15,14 +15,6 @@ SHIM_SECONDS=600
 KILLS=${RISO_KILLS:-200}
 seed=${RISO_SEED:-$((SRANDOM % 100000))}
 
-cleanup()
-{
-	# shellcheck disable=SC2046 # numbers
-	kill $(jobs -p) 2>/dev/null
-	teardown_all
-	rm -rf "$dir"
-}
-
 # stress SHIM MODE [NUMBER]: with the next seed
 stress()
 {
@@ -95,7 +87,7 @@ cuts_imm()
 }
 
 dir=$(mktemp -d)
-trap cleanup EXIT
+trap shim_cleanup EXIT
 shim_setup
 for name in plain shimmed; do
 	ln -s "$(command -v rperf)" "$dir/$name"

@@ -16,14 +16,6 @@ own=$(cd "$(dirname "$0")" && pwd)
 ENDS=${RISO_ENDS:-300}
 SHIM_SECONDS=$((120 + ENDS / 5))
 
-cleanup()
-{
-	# shellcheck disable=SC2046 # numbers
-	kill $(jobs -p) 2>/dev/null
-	teardown_all
-	rm -r "$dir"
-}
-
 given()
 {
 	local line status
@@ -38,7 +30,7 @@ given()
 }
 
 dir=$(mktemp -d)
-trap cleanup EXIT
+trap shim_cleanup EXIT
 shim_setup
 ktap_print_header
 ktap_set_plan 1
