@@ -2,13 +2,16 @@
 /*
  * Asks the RDMA core for queue pairs, as "rdma resource show qp" does.
  *
- * Owns the process that asks. Of its parent's file descriptors it keeps the pipe alone. What its
- * parent has mapped of a device stays mapped there while the kernel does not let go of it.
+ * Owns the process that asks. It keeps nothing by which its parent has devices open: of the file
+ * descriptors the pipe alone, and no shared mapping. So the devices of a parent that has ended are
+ * closed, even while the kernel does not let go of the process.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,11 +93,29 @@ static void ask_all(int fd, const struct psn_query *query, size_t n)
 	}
 }
 
+/* Registers and queues of a device are mapped shared. Each mapping keeps the device open. */
+static bool drop_shared_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long from, to;
+	char shared, line[512];
+
+	if (!maps)
+		return false;
+	/* A long line comes in parts, of which the first alone reads so. */
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*3c%c", &from, &to, &shared) == 3 && shared == 's')
+			munmap((void *)from, to - from);
+	fclose(maps);
+	return true;
+}
+
 /* The pipe is all that it keeps. */
 static void run_child(pid_t parent, int fd, const struct psn_query *query, size_t n)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || dup2(fd, STDIN_FILENO) < 0 || close_range(1, ~0U, 0))
+	if (getppid() != parent || dup2(fd, STDIN_FILENO) < 0 || close_range(1, ~0U, 0) ||
+	    !drop_shared_mappings())
 		_exit(1);
 	ask_all(STDIN_FILENO, query, n);
 	_exit(0);

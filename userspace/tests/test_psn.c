@@ -4,11 +4,14 @@
  * pair it answers, refuses, or does not come back.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,12 +27,26 @@ enum {
 	QP_GONE = 2,
 	QP_WITHOUT_NUMBER = 3,
 	QP_HELD = 4,
+	/* Not in RTS if who asks has something of its parent's */
+	QP_IF_CLEAN = 5,
 	/* All others are in RTS; their packets have the number */
 	PSN = 1000,
 };
 
 static uint32_t asked;
 static uint32_t seq;
+
+/* What the parent has mapped and open, as it would be of a device; which of it the child has yet */
+static const size_t page = 4096;
+static void *device;
+static int file = -1;
+
+static bool has_device(void)
+{
+	unsigned char there;
+
+	return device && !mincore(device, page, &there);
+}
 
 struct mnl_socket *mnl_socket_open(int bus)
 {
@@ -90,6 +107,8 @@ ssize_t mnl_socket_recvfrom(const struct mnl_socket *sock, void *buf, size_t siz
 	}
 	nlh->nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET);
 	mnl_attr_put_u32(nlh, RDMA_NLDEV_ATTR_RES_LQPN, asked);
+	if (asked == QP_IF_CLEAN && (has_device() || (file >= 0 && !fcntl(file, F_GETFD))))
+		asked = QP_INIT;
 	mnl_attr_put_u8(nlh, RDMA_NLDEV_ATTR_RES_STATE, asked == QP_INIT ? 1 : 3);
 	if (asked != QP_WITHOUT_NUMBER)
 		mnl_attr_put_u32(nlh, RDMA_NLDEV_ATTR_RES_SQ_PSN, PSN + asked);
@@ -162,12 +181,38 @@ static void held(void **state)
 	psn_end(&p);
 }
 
+/* Of what its parent has */
+static void keeps_nothing(void **state)
+{
+	static const struct psn_query query[] = { { 3, QP_IF_CLEAN } };
+	struct psn p = { .fd = -1 };
+	struct psn_answer answer;
+
+	(void)state;
+	file = memfd_create("device", 0);
+	assert_true(file >= 0);
+	assert_int_equal(ftruncate(file, page), 0);
+	device = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	assert_ptr_not_equal(device, MAP_FAILED);
+	assert_int_equal(psn_begin(&p, query, ARRAY_SIZE(query)), 0);
+	assert_int_equal(next(&p, &answer), 1);
+	assert_int_equal(next(&p, &answer), 0);
+	psn_end(&p);
+	/* Its parent has them yet. */
+	assert_true(has_device());
+	assert_int_equal(munmap(device, page), 0);
+	device = NULL;
+	close(file);
+	file = -1;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers),
 		cmocka_unit_test(nobody),
 		cmocka_unit_test(held),
+		cmocka_unit_test(keeps_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
