@@ -149,7 +149,7 @@ int around_list(struct nl *nl, struct around_look *look)
 	return err;
 }
 
-int around_ask(struct psn *p, const struct around_look *look)
+int around_ask(struct psn *p, const struct around_look *look, size_t first)
 {
 	struct psn_query *query = calloc(look->n + 1, sizeof(*query));
 	size_t i, n = 0;
@@ -158,10 +158,12 @@ int around_ask(struct psn *p, const struct around_look *look)
 	if (!query)
 		return -ENOMEM;
 	for (i = 0; i < look->n; i++) {
-		if (look->flow[i].marked)
+		const struct around_flow *f = &look->flow[(first + i) % look->n];
+
+		if (f->marked)
 			continue;
-		query[n].index = look->flow[i].index;
-		query[n++].qpn = look->flow[i].qpn;
+		query[n].index = f->index;
+		query[n++].qpn = f->qpn;
 	}
 	err = psn_begin(p, query, n);
 	free(query);
@@ -178,7 +180,8 @@ bool around_take(struct psn *p, struct around_look *look)
 		f = around_find(look, answer.of.index, answer.of.qpn);
 		if (!f)
 			continue;
-		f->answered = true;
+		f->asked = true;
+		f->answered = answer.sends;
 		f->psn = answer.psn;
 	}
 	return got;

@@ -25,10 +25,11 @@ int around_list(struct nl *nl, struct around_look *look);
  * around_ask - begin to ask what they send
  * @p: who asks, see psn_begin()
  * @look: those; the ones that are marked are left out
+ * @first: place of the one to begin with; those before it come last
  *
  * Return: as psn_begin().
  */
-int around_ask(struct psn *p, const struct around_look *look);
+int around_ask(struct psn *p, const struct around_look *look, size_t first);
 
 /* Take the answers that are there; false at their end. */
 bool around_take(struct psn *p, struct around_look *look);

@@ -49,7 +49,7 @@ static bool take_look(struct nl *nl, struct psn *p, struct around_look *look, bo
 	*held = false;
 	if (around_list(nl, look))
 		return false;
-	err = around_ask(p, look);
+	err = around_ask(p, look, 0);
 	*held = err == -EBUSY;
 	if (err)
 		return false;

@@ -3,7 +3,9 @@
  * Tells the module which queue pairs of programs post around the shim.
  *
  * Owns the timer, what the last look has found, and the process that asks the RDMA core. The loop
- * does not wait for that process: what has not answered after a while is left out.
+ * does not wait for that process: what has not answered after a while is left out. Looks that are
+ * cut short so begin at the same queue pair until some can be told to post around, and the ones
+ * after that begin where those have ended.
  */
 #include <errno.h>
 
@@ -20,6 +22,9 @@ static struct {
 	struct source answers;
 	struct psn psn;
 	struct around_look last, now;
+	/* Where looks begin, and how many have begun there */
+	struct psn_query from;
+	unsigned int looks;
 	bool held;
 } marks = { .tick.fd = -1, .answers.fd = -1, .psn.fd = -1 };
 
@@ -42,6 +47,40 @@ static void tell_held(bool held)
 	marks.held = held;
 }
 
+/* The place of the first that is not before the one to begin with */
+static size_t find_first(const struct around_look *look)
+{
+	size_t i;
+
+	for (i = 0; i < look->n; i++) {
+		const struct around_flow *f = &look->flow[i];
+
+		if (f->index > marks.from.index ||
+		    (f->index == marks.from.index && f->qpn >= marks.from.qpn))
+			return i;
+	}
+	return 0;
+}
+
+/* Begin with the one that this look has waited for at its end, or after it if it was the first. */
+static void move_on(const struct around_look *look)
+{
+	size_t i, first = find_first(look);
+	const struct around_flow *f;
+	bool any = false;
+
+	for (i = 0; i < look->n; i++) {
+		f = &look->flow[(first + i) % look->n];
+		if (!f->asked && !f->marked)
+			break;
+		any = any || f->asked;
+	}
+	f = &look->flow[(first + i + !any) % look->n];
+	marks.from.index = f->index;
+	marks.from.qpn = f->qpn;
+	marks.looks = 0;
+}
+
 /* With the answers that there are */
 static void finish(bool held)
 {
@@ -50,6 +89,9 @@ static void finish(bool held)
 	loop_remove(&marks.answers);
 	psn_end(&marks.psn);
 	tell_held(held);
+	marks.looks++;
+	if (held && marks.looks > AROUND_INTERVALS)
+		move_on(&marks.now);
 	timer_set(&marks.tick, now_ns() + MARKS_NS);
 	if (around_read_told(marks.nl, &marks.now)) {
 		around_clear(&marks.now);
@@ -79,7 +121,7 @@ static void begin(void)
 	/* The module has gone, say, which the rest of the agent finds out. */
 	if (around_list(marks.nl, &marks.now))
 		return;
-	err = marks.now.n ? around_ask(&marks.psn, &marks.now) : 0;
+	err = marks.now.n ? around_ask(&marks.psn, &marks.now, find_first(&marks.now)) : 0;
 	if (err || !marks.now.n) {
 		tell_held(err == -EBUSY);
 		around_clear(&marks.now);
@@ -110,6 +152,8 @@ int marks_open(struct nl *nl)
 	int err = timer_open(&marks.tick, on_tick);
 
 	marks.nl = nl;
+	marks.from = (struct psn_query){ };
+	marks.looks = 0;
 	if (!err)
 		timer_set(&marks.tick, now_ns() + MARKS_NS);
 	return err;

@@ -32,7 +32,8 @@ enum {
  * @shim: its process posts for it under grants, and tells of what it posts
  * @told: what the process has told of, bytes; 0 without @shim
  * @marked: the module knows already that it posts around
- * @answered: @psn is known
+ * @asked: this look has come to it
+ * @answered: it can send, and @psn is known
  * @psn: number of its next packet
  * @settled: nothing that the process has told of is on its way
  * @strikes: intervals in a row in which it has sent, and the process told of nothing
@@ -47,6 +48,7 @@ struct around_flow {
 	bool shim;
 	uint64_t told;
 	bool marked;
+	bool asked;
 	bool answered;
 	uint32_t psn;
 	bool settled;

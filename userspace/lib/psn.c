@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -76,17 +75,15 @@ static bool ask(struct mnl_socket *sock, const struct psn_query *query, struct t
 static void ask_all(int fd, const struct psn_query *query, size_t n)
 {
 	struct mnl_socket *sock = mnl_socket_open(NETLINK_RDMA);
-	struct psn_answer answer = { };
 	size_t i;
 
 	if (!sock || mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) < 0)
 		return;
 	for (i = 0; i < n; i++) {
+		struct psn_answer answer = { .of = query[i] };
 		struct told told = { };
 
-		if (!ask(sock, &query[i], &told) || !told.sends || !told.numbered)
-			continue;
-		answer.of = query[i];
+		answer.sends = ask(sock, &query[i], &told) && told.sends && told.numbered;
 		answer.psn = told.psn;
 		if (write(fd, &answer, sizeof(answer)) != sizeof(answer))
 			return;

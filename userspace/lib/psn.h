@@ -7,6 +7,7 @@
 #ifndef RISO_PSN_H
 #define RISO_PSN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,12 +28,14 @@ struct psn_query {
 };
 
 /**
- * struct psn_answer - a queue pair that can send
+ * struct psn_answer - what is known of a queue pair
  * @of: which it is
+ * @sends: it can send, and @psn is known
  * @psn: number of its next packet, 24 bits
  */
 struct psn_answer {
 	struct psn_query of;
+	bool sends;
 	uint32_t psn;
 };
 
@@ -62,7 +65,7 @@ int psn_begin(struct psn *p, const struct psn_query *query, size_t n);
  * @p: who asks
  * @answer: filled in
  *
- * Those that cannot send and those of which the core knows nothing have no answer.
+ * They come in the order in which they were asked for.
  *
  * Return: 1; 0 if there are no more; -EAGAIN if there is none now.
  */

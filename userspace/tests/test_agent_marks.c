@@ -64,6 +64,8 @@ static struct {
 	struct psn_query query[16];
 	size_t asked, taken;
 	uint32_t held;
+	/* How many answer in time, 0 for all */
+	size_t in_time;
 	bool stuck;
 	unsigned int rounds, logged, marks;
 	int err;
@@ -171,6 +173,9 @@ int psn_read(struct psn *p, struct psn_answer *answer)
 		return 0;
 	if (fake.held && fake.query[fake.taken].qpn == fake.held)
 		return -EAGAIN;
+	if (fake.in_time && fake.taken == fake.in_time)
+		return -EAGAIN;
+	answer->sends = true;
 	answer->of = fake.query[fake.taken++];
 	answer->psn = find_qp(&answer->of)->psn;
 	return 1;
@@ -406,6 +411,46 @@ static void held_back(void **state)
 	marks_close();
 }
 
+/* One look, and all that send do so */
+static void look_and_wait(void)
+{
+	look();
+	if (fake.answers)
+		look();
+	send_all();
+}
+
+/* However few answer in time, each has its turn. */
+static void too_many(void **state)
+{
+	size_t i;
+
+	(void)state;
+	begin();
+	fake.in_time = 1;
+	/* Three looks for each of the four that can be asked */
+	for (i = 0; i < 12; i++)
+		look_and_wait();
+	assert_int_equal(fake.marks, TO_BE_MARKED);
+	marks_close();
+}
+
+/* Those after one that is held back have their turn, too, and so have those before it. */
+static void behind_held(void **state)
+{
+	size_t i;
+
+	(void)state;
+	begin();
+	fake.held = 2;
+	for (i = 0; i < 9; i++)
+		look_and_wait();
+	assert_true(qps[0].marked);
+	assert_false(qps[1].marked);
+	assert_true(qps[2].marked);
+	marks_close();
+}
+
 static void without_module(void **state)
 {
 	(void)state;
@@ -423,6 +468,8 @@ int main(void)
 		cmocka_unit_test(at_the_third_look),
 		cmocka_unit_test(who_tells),
 		cmocka_unit_test(held_back),
+		cmocka_unit_test(too_many),
+		cmocka_unit_test(behind_held),
 		cmocka_unit_test(without_module),
 	};
 
