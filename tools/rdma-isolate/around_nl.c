@@ -181,6 +181,7 @@ bool around_take(struct psn *p, struct around_look *look)
 		if (!f)
 			continue;
 		f->asked = true;
+		f->err = answer.err;
 		f->answered = answer.sends;
 		f->psn = answer.psn;
 	}

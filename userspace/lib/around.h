@@ -33,6 +33,7 @@ enum {
  * @told: what the process has told of, bytes; 0 without @shim
  * @marked: the module knows already that it posts around
  * @asked: this look has come to it
+ * @err: why the RDMA core has not told of it, an errno; 0 if it has
  * @answered: it can send, and @psn is known
  * @psn: number of its next packet
  * @settled: nothing that the process has told of is on its way
@@ -49,6 +50,7 @@ struct around_flow {
 	uint64_t told;
 	bool marked;
 	bool asked;
+	int err;
 	bool answered;
 	uint32_t psn;
 	bool settled;

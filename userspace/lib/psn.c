@@ -54,7 +54,8 @@ static int read_qp(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-static bool ask(struct mnl_socket *sock, const struct psn_query *query, struct told *told)
+/* 0 or an errno */
+static int ask(struct mnl_socket *sock, const struct psn_query *query, struct told *told)
 {
 	char buf[ANSWER_SIZE];
 	struct nlmsghdr *nlh;
@@ -67,23 +68,27 @@ static bool ask(struct mnl_socket *sock, const struct psn_query *query, struct t
 	mnl_attr_put_u32(nlh, RDMA_NLDEV_ATTR_PORT_INDEX, PORT);
 	mnl_attr_put_u32(nlh, RDMA_NLDEV_ATTR_RES_LQPN, query->qpn);
 	if (mnl_socket_sendto(sock, nlh, nlh->nlmsg_len) < 0)
-		return false;
+		return errno;
 	got = mnl_socket_recvfrom(sock, buf, sizeof(buf));
-	return got > 0 && mnl_cb_run(buf, got, 0, mnl_socket_get_portid(sock), read_qp, told) >= 0;
+	if (got < 0 || mnl_cb_run(buf, got, 0, mnl_socket_get_portid(sock), read_qp, told) < 0)
+		return errno;
+	return told->sends && !told->numbered ? ENODATA : 0;
 }
 
 static void ask_all(int fd, const struct psn_query *query, size_t n)
 {
 	struct mnl_socket *sock = mnl_socket_open(NETLINK_RDMA);
+	int err = 0;
 	size_t i;
 
 	if (!sock || mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) < 0)
-		return;
+		err = errno;
 	for (i = 0; i < n; i++) {
 		struct psn_answer answer = { .of = query[i] };
 		struct told told = { };
 
-		answer.sends = ask(sock, &query[i], &told) && told.sends && told.numbered;
+		answer.err = err ? err : ask(sock, &query[i], &told);
+		answer.sends = !answer.err && told.sends;
 		answer.psn = told.psn;
 		if (write(fd, &answer, sizeof(answer)) != sizeof(answer))
 			return;

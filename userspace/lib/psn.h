@@ -30,11 +30,13 @@ struct psn_query {
 /**
  * struct psn_answer - what is known of a queue pair
  * @of: which it is
+ * @err: why the core does not tell of it, an errno; 0 if it does
  * @sends: it can send, and @psn is known
  * @psn: number of its next packet, 24 bits
  */
 struct psn_answer {
 	struct psn_query of;
+	int err;
 	bool sends;
 	uint32_t psn;
 };

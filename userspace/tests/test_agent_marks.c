@@ -175,6 +175,7 @@ int psn_read(struct psn *p, struct psn_answer *answer)
 		return -EAGAIN;
 	if (fake.in_time && fake.taken == fake.in_time)
 		return -EAGAIN;
+	answer->err = 0;
 	answer->sends = true;
 	answer->of = fake.query[fake.taken++];
 	answer->psn = find_qp(&answer->of)->psn;

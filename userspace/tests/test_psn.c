@@ -35,6 +35,7 @@ enum {
 
 static uint32_t asked;
 static uint32_t seq;
+static bool refused;
 
 /* What the parent has mapped and open, as it would be of a device; which of it the child has yet */
 static const size_t page = 4096;
@@ -52,7 +53,8 @@ struct mnl_socket *mnl_socket_open(int bus)
 {
 	static int sock;
 
-	return bus == NETLINK_RDMA ? (void *)&sock : NULL;
+	errno = EPROTONOSUPPORT;
+	return bus == NETLINK_RDMA && !refused ? (void *)&sock : NULL;
 }
 
 int mnl_socket_bind(struct mnl_socket *sock, unsigned int groups, pid_t pid)
@@ -141,12 +143,36 @@ static void answers(void **state)
 		assert_int_equal(answer.of.index, query[i].index);
 		assert_int_equal(answer.of.qpn, query[i].qpn);
 		assert_int_equal(answer.sends, query[i].qpn >= 17);
+		assert_int_equal(answer.err, query[i].qpn == QP_GONE ? ENOENT :
+				 query[i].qpn == QP_WITHOUT_NUMBER ? ENODATA : 0);
 		if (answer.sends)
 			assert_int_equal(answer.psn, PSN + query[i].qpn);
 	}
 	assert_int_equal(next(&p, &answer), 0);
 	psn_end(&p);
 	assert_int_equal(p.fd, -1);
+}
+
+/* Each has an answer even so. */
+static void no_socket(void **state)
+{
+	static const struct psn_query query[] = { { 3, 17 }, { 3, 18 } };
+	struct psn p = { .fd = -1 };
+	struct psn_answer answer;
+	size_t i;
+
+	(void)state;
+	refused = true;
+	assert_int_equal(psn_begin(&p, query, ARRAY_SIZE(query)), 0);
+	refused = false;
+	for (i = 0; i < ARRAY_SIZE(query); i++) {
+		assert_int_equal(next(&p, &answer), 1);
+		assert_int_equal(answer.of.qpn, query[i].qpn);
+		assert_int_equal(answer.err, EPROTONOSUPPORT);
+		assert_false(answer.sends);
+	}
+	assert_int_equal(next(&p, &answer), 0);
+	psn_end(&p);
 }
 
 static void nobody(void **state)
@@ -213,6 +239,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers),
+		cmocka_unit_test(no_socket),
 		cmocka_unit_test(nobody),
 		cmocka_unit_test(held),
 		cmocka_unit_test(keeps_nothing),
