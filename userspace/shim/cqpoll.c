@@ -6,8 +6,8 @@
  * translates what the provider has. Then it posts what may be posted, and has the kernel
  * asked for classes that may have changed.
  *
- * Locks: an active CQ is polled under shim_member.lock, and an extended one under
- * shim_cq.session, too. A CQ that is not active is polled without a lock, see poller.c.
+ * Locks: an active CQ is polled under shim_cq.session. What is found there is translated under
+ * shim_member.lock, too. A CQ that is not active is polled without a lock, see poller.c.
  *
  * Everything here runs in threads of the program.
  */
