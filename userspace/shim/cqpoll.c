@@ -59,25 +59,31 @@ static int pop_kept(struct shim_cq *c, int num, struct ibv_wc *wc)
 	return n;
 }
 
-/* The provider has given @got already, when nothing was kept; or it was not asked, if negative. */
+/*
+ * The provider has given @got already, when nothing was kept; or it was not asked, if that is
+ * NOT_ASKED. A queue pair may have gone since, and have left something in the CQ: so only who finds
+ * the CQ empty here may bury.
+ */
 static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc, int got)
 {
-	int want = num;
+	bool is_empty = got >= 0 && got < num;
 	int n = 0;
+	int want;
 
-	for (;;) {
-		if (got > 0)
-			n += shim_translate_all(got, wc + n);
-		n += pop_kept(c, num - n, wc + n);
-		if (got >= 0 && got < want)
-			shim_comp_bury(c);
-		if (n == num || (got >= 0 && got < want))
-			return n;
+	if (got > 0)
+		n = shim_translate_all(got, wc);
+	n += pop_kept(c, num - n, wc + n);
+	while (n < num && !is_empty) {
 		want = num - n;
 		got = c->ctx->ops.poll_cq(c->cq, want, wc + n);
 		if (got < 0)
 			return n ? n : got;
+		n += shim_translate_all(got, wc + n);
+		is_empty = got < want;
+		if (is_empty)
+			shim_comp_bury(c);
 	}
+	return n;
 }
 
 /**
@@ -142,8 +148,8 @@ static int poll_in_session(struct shim_cq *c, int num, struct ibv_wc *wc)
 	/* Nothing is kept then, and in a session nobody else takes what the provider has. */
 	if (__atomic_load_n(&c->calm_until, __ATOMIC_RELAXED)) {
 		got = c->ctx->ops.poll_cq(c->cq, num, wc);
-		if (!got && !is_restless(c))
-			return 0;
+		if (got < 0 || (!got && !is_restless(c)))
+			return got;
 	}
 	shim_lock(&c->ctx->m->lock);
 	c->woken = c->armed;

@@ -205,6 +205,33 @@ static void reaps_beside_poll(void **state)
 	prog_expect(p, 1, IBV_WC_SUCCESS);
 }
 
+static struct fake_qp *gone;
+
+static void destroy_inside(void)
+{
+	fake_verbs.at_call = NULL;
+	assert_int_equal(shim_destroy_qp(&gone->ex.qp_base), 0);
+}
+
+/* A queue pair goes while a poll that has not the member's lock finds nothing of it yet. */
+static void goes_beside_poll(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+
+	gone = prog_make_qp(p, p->cq, 0);
+	fake_grant(RISO_USER_TX, 2 * fake_cost(8));
+	assert_int_equal(prog_post(gone, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(gone->posted, 1);
+	prog_expect_none(p);
+	fake_verbs.at_call = destroy_inside;
+	prog_expect_none(p);
+	assert_null(fake_verbs.at_call);
+	assert_false(LIST_EMPTY(&c->zombies));
+	prog_expect_none(p);
+	assert_true(LIST_EMPTY(&c->zombies));
+}
+
 static struct prog *handled;
 
 static void poll_inside(void)
@@ -242,6 +269,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(polls_in_first),
 	PROG_TEST(calm_polls),
 	PROG_TEST(reaps_beside_poll),
+	PROG_TEST(goes_beside_poll),
 };
 
 const struct prog_tests prog_poller_tests = { tests, ARRAY_SIZE(tests) };
