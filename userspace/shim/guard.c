@@ -21,6 +21,9 @@ enum {
 	PAUSES = 8,
 };
 
+/* Who has a lock cannot run while somebody looks for it. */
+static bool has_one_cpu;
+
 /* How many threads look for a lock that is taken, any lock */
 uint32_t shim_waiters;
 
@@ -84,28 +87,34 @@ static void pause_shortly(void)
 	}
 }
 
-/* May who has the lock run at the same time? It is asked once, as by who waits first. */
-static bool has_processors(void)
+/* Before the program gives its threads processors of their own */
+static void __attribute__((constructor)) count_cpus(void)
 {
-	static int num;
 	cpu_set_t set;
 
-	if (!__atomic_load_n(&num, __ATOMIC_RELAXED))
-		__atomic_store_n(&num, sched_getaffinity(0, sizeof(set), &set) ?
-				 2 : CPU_COUNT(&set), __ATOMIC_RELAXED);
-	return num > 1;
+	has_one_cpu = !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) == 1;
 }
 
-/* Look for a lock for a while. True if it is locked now. */
+static bool try_shortly(pthread_mutex_t *lock)
+{
+	pause_shortly();
+	return !pthread_mutex_trylock(lock);
+}
+
+/*
+ * Look for a lock for a while. True if it is locked now. Who only lets others go first finds it free
+ * the first time, and has nobody wait for that.
+ */
 static bool spin_for(pthread_mutex_t *lock)
 {
 	uint64_t end = read_clock() + SPIN_NS;
 	bool locked;
 
+	if (try_shortly(lock))
+		return true;
 	__atomic_add_fetch(&shim_waiters, 1, __ATOMIC_RELAXED);
 	do {
-		pause_shortly();
-		locked = !pthread_mutex_trylock(lock);
+		locked = try_shortly(lock);
 	} while (!locked && read_clock() < end);
 	__atomic_sub_fetch(&shim_waiters, 1, __ATOMIC_RELAXED);
 	return locked;
@@ -120,6 +129,6 @@ static bool spin_for(pthread_mutex_t *lock)
  */
 void shim_lock_taken(pthread_mutex_t *lock)
 {
-	if (!has_processors() || !spin_for(lock))
+	if (has_one_cpu || !spin_for(lock))
 		pthread_mutex_lock(lock);
 }
