@@ -27,6 +27,10 @@ enum {
 	THREADS = 4,
 	TRIES = 3,
 	LOOKS = 200,
+	/* Polls until nothing is to be hoped for: more than a second */
+	PATIENCE = 100000000,
+	/* Messages after which it is known that the program polls */
+	SETTLES = 100,
 };
 
 static char memory[LARGE];
@@ -66,7 +70,7 @@ static void poll_one(struct ibv_cq *cq)
 	struct ibv_wc wc;
 	int i;
 
-	for (i = 0; i < 10000; i++) {
+	for (i = 0; i < PATIENCE; i++) {
 		if (!ibv_poll_cq(cq, 1, &wc))
 			continue;
 		if (wc.wr_id != 17 || wc.status != IBV_WC_SUCCESS)
@@ -168,6 +172,27 @@ static double measure_grant(struct null_end *ends, int num)
 	for (i = 0; i < num; i++)
 		poll_one(ends[i].cq);
 	return sum / LOOKS / 1000;
+}
+
+/* How often a program that polls all the time calls the kernel in 1,000 messages that are paced */
+static double measure_calls(struct null_end *e)
+{
+	struct ibv_wc wc;
+	uint32_t num;
+	int i;
+
+	null_set_mode(RISO_USER_PACED);
+	null_pace(true);
+	for (i = 0; i < SETTLES + 1000; i++) {
+		if (i == SETTLES)
+			null_pace(true);
+		post(e->qp, LARGE);
+		while (!ibv_poll_cq(e->cq, 1, &wc))
+			;
+	}
+	num = null_pace(false);
+	null_set_mode(RISO_USER_OPEN);
+	return num;
 }
 
 static void *run_thread(void *arg)
@@ -296,6 +321,7 @@ int main(void)
 	printf("%-58s %8.2f ns\n", "empty poll without the shim", median(empty_plain));
 	tell("empty poll of a CQ that was used", median(empty), "ns", 9);
 	tell("chunk of 4 KB, over that of the provider", median(chunk) - median(whole), "ns", 48);
+	tell("calls of the kernel, 1,000 messages that poll", measure_calls(&first), "", 20);
 	pin(2);
 	ratio = compare_threads(others, THREADS, run_thread);
 	printf("%-58s %8.2f     >= 1.9  %s\n", "4 threads over one, on two processors, open",

@@ -44,6 +44,15 @@ void null_set_mode(uint32_t mode);
 void null_keep_grants(bool keep);
 
 /**
+ * null_pace - give grants at the pace of a link of 10 Gbit/s
+ * @pace: so; otherwise plenty
+ *
+ * Return: how often the present thread has called the kernel since the last time, if it has called
+ * this then.
+ */
+uint32_t null_pace(bool pace);
+
+/**
  * null_grant - give a grant
  * @bytes: cost bytes
  */
