@@ -54,25 +54,12 @@ static int arm_in_session(struct shim_cq *c, int solicited_only)
 	return 0;
 }
 
-/**
- * shim_comp_arm - what the program's req_notify_cq does
- * @c: the CQ
- * @solicited_only: arm it for solicited completions only
- *
- * While nothing has to be translated, a lock would cost more than all else that the
- * shim does with a small message. The reaper then takes a CQ for one that is not armed,
- * and leaves it alone, until the program has polled.
- *
- * Return: 0 or an error.
- */
-static int shim_comp_arm(struct shim_cq *c, int solicited_only)
+/* Arm a CQ whose completions have to be translated. */
+static __attribute__((noinline)) int arm_active(struct shim_cq *c, int solicited_only)
 {
 	struct shim_member *m = c->ctx->m;
 	int err;
 
-	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
-	if (!shim_cq_is_active(c))
-		return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
 	if (shim_is_nested())
 		return EDEADLK;
 	if (!shim_cqex_try(c))
@@ -91,6 +78,10 @@ static int shim_comp_arm(struct shim_cq *c, int solicited_only)
  * @cq: the CQ
  * @solicited_only: arm it for solicited completions only
  *
+ * While nothing has to be translated, a lock would cost more than all else that the
+ * shim does with a small message. The reaper then takes a CQ for one that is not armed,
+ * and leaves it alone, until the program has polled.
+ *
  * Return: 0 or an error.
  */
 int shim_req_notify_cq(struct ibv_cq *cq, int solicited_only)
@@ -100,7 +91,11 @@ int shim_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 	if (!c)
 		return shim_find_ctx(cq->context)->ops.req_notify_cq(cq, solicited_only);
-	err = shim_comp_arm(c, solicited_only);
+	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
+	if (shim_cq_is_active(c))
+		err = arm_active(c, solicited_only);
+	else
+		err = c->ctx->ops.req_notify_cq(cq, solicited_only);
 	shim_wake_napping(c->ctx->m);
 	return err;
 }
@@ -183,10 +178,15 @@ static bool may_hide(const struct shim_ctx *ctx)
 static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
 					      struct ibv_cq **cq, void **cq_context)
 {
-	bool any = !sleeps(channel);
 	struct shim_cq *c;
+	bool any;
 	int err;
 
+	if (shim_is_nested()) {
+		errno = EDEADLK;
+		return -1;
+	}
+	any = !sleeps(channel);
 	for (;;) {
 		err = shim_real.get_cq_event(channel, cq, cq_context);
 		if (err || any)

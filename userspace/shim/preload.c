@@ -269,7 +269,7 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 			    void **cq_context)
 {
-	if (!init() || is_refused())
+	if (!init())
 		return -1;
 	return shim_get_cq_event(channel, cq, cq_context);
 }
