@@ -27,6 +27,21 @@ next_port()
 	listens=(tcp "$port")
 }
 
+# comes_to_its_end SIZE COUNT: with the shim
+comes_to_its_end()
+{
+	next_port
+	pair "$SHIM"
+	[ "$statuses" = "0 0" ] && grep -Eq "^ *$1 +$2 " "$dir/client"
+}
+
+# Perftest polls once for each event, and posts though it has found nothing. The first event, and one
+# that is there when it calls, may be that of a chunk: programs.rst says so.
+had_empty_event()
+{
+	[[ " ${words[*]} " = *" -e "* ]] && grep -q "Couldn't post send" "$dir/client"
+}
+
 # runs SIZE COUNT COMMAND...: a line of the cases
 runs()
 {
@@ -34,9 +49,10 @@ runs()
 	local -x LD_PRELOAD=$known
 
 	words=("${@:3}")
-	next_port
-	pair "$SHIM"
-	[ "$statuses" = "0 0" ] && grep -Eq "^ *$size +$count " "$dir/client" && return
+	comes_to_its_end "$size" "$count" && return
+	if had_empty_event; then
+		comes_to_its_end "$size" "$count" && return
+	fi
 	pair_report "with the shim"
 	next_port
 	pair ""
