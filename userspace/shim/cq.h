@@ -176,6 +176,19 @@ static inline void shim_cq_set_calm(struct shim_cq *c, uint64_t until)
 }
 
 /**
+ * shim_cq_set_unseen - note that somebody looks at a CQ for the program
+ * @c: the CQ; its member is locked
+ * @unseen: how often, at least 1
+ *
+ * The next poll of the program notes that it has seen what there is.
+ */
+static inline void shim_cq_set_unseen(struct shim_cq *c, uint32_t unseen)
+{
+	c->unseen = unseen;
+	shim_cq_set_calm(c, 0);
+}
+
+/**
  * shim_cq_is_raw - tell whether the program may poll a CQ without libibverbs
  * @c: the CQ
  *

@@ -32,8 +32,7 @@ static void note_armed(struct shim_cq *c)
 {
 	c->armed = true;
 	c->owes = c->soft_head != c->soft_tail;
-	c->unseen = 1;
-	shim_cq_set_calm(c, 0);
+	shim_cq_set_unseen(c, 1);
 }
 
 /*
@@ -145,8 +144,7 @@ bool shim_comp_is_news(struct shim_cq *c)
 	if (news)
 		c->shown = 0;
 	/* The program is there and sleeps: the helper need not look for it. */
-	c->unseen = 1;
-	shim_cq_set_calm(c, 0);
+	shim_cq_set_unseen(c, 1);
 	if (shim_member_news(m))
 		shim_queue_drive(m);
 	shim_cq_update(c);

@@ -166,8 +166,7 @@ static void serve(struct shim_member *m, struct riso_ioc_wait *w, uint32_t *nap_
 		f->cq->round = m->round;
 		/* It polls others only. */
 		forgets = forgets || f->cq->unseen;
-		f->cq->unseen++;
-		shim_cq_set_calm(f->cq, 0);
+		shim_cq_set_unseen(f->cq, f->cq->unseen + 1);
 		shim_comp_reap(f->cq);
 		shim_cq_update(f->cq);
 	}

@@ -248,8 +248,6 @@ void shim_comp_reap(struct shim_cq *c)
 	if (!max)
 		return;
 	shim_comp_reap_most(c, max);
-	if (max == 1 && c->soft_head != c->soft_tail) {
-		c->unseen = 1;
-		shim_cq_set_calm(c, 0);
-	}
+	if (max == 1 && c->soft_head != c->soft_tail)
+		shim_cq_set_unseen(c, 1);
 }

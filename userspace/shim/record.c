@@ -209,8 +209,7 @@ void shim_add_staged(struct shim_qp *f, uint32_t num, uint64_t now)
 		shim_line_join(f);
 		shim_qp_step(f, SHIM_ON_HOLD);
 		if (!f->cq->unseen)
-			f->cq->unseen = 1;
-		shim_cq_set_calm(f->cq, 0);
+			shim_cq_set_unseen(f->cq, 1);
 	}
 	__atomic_store_n(&m->held, m->held + num, __ATOMIC_RELAXED);
 	f->tail += num;
