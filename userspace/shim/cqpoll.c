@@ -128,11 +128,7 @@ static int poll_nested(struct shim_cq *c, int num, struct ibv_wc *wc)
  */
 static bool is_restless(const struct shim_cq *c)
 {
-	const struct shim_member *m = c->ctx->m;
-
-	return (__atomic_load_n(&m->held, __ATOMIC_RELAXED) &&
-		shim_has_news(shim_member_kpage(m), m->seq,
-			      __atomic_load_n(&m->mode, __ATOMIC_RELAXED))) ||
+	return shim_member_has_grants(c->ctx->m) ||
 	       shim_sys.now() >= __atomic_load_n(&c->calm_until, __ATOMIC_RELAXED);
 }
 

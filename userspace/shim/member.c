@@ -76,6 +76,19 @@ bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mod
 }
 
 /**
+ * shim_member_has_grants - may the kernel have granted something to what is held?
+ * @m: the member, locked or not
+ *
+ * Return: true if it has done something since.
+ */
+bool shim_member_has_grants(const struct shim_member *m)
+{
+	return __atomic_load_n(&m->held, __ATOMIC_RELAXED) &&
+	       shim_has_news(shim_member_kpage(m), m->seq,
+			     __atomic_load_n(&m->mode, __ATOMIC_RELAXED));
+}
+
+/**
  * shim_member_news - is there a reason to see what may be posted?
  * @m: the member, locked
  *
@@ -85,7 +98,7 @@ bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mod
  */
 bool shim_member_news(const struct shim_member *m)
 {
-	return m->retired || (m->held && shim_has_news(m->kpage, m->seq, m->mode));
+	return m->retired || shim_member_has_grants(m);
 }
 
 /* One that is used is wanted once more, so that the next message finds one. */

@@ -174,6 +174,7 @@ extern struct riso_upage shim_no_upage;
 
 bool shim_member_is_open(const struct shim_member *m);
 bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mode);
+bool shim_member_has_grants(const struct shim_member *m);
 bool shim_member_news(const struct shim_member *m);
 void shim_member_read_terms(struct shim_member *m);
 void shim_member_take(struct shim_member *m, uint64_t now);
