@@ -180,10 +180,8 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
 	bool any;
 	int err;
 
-	if (shim_is_nested()) {
-		errno = EDEADLK;
+	if (shim_is_refused())
 		return -1;
-	}
 	any = !sleeps(channel);
 	for (;;) {
 		err = shim_real.get_cq_event(channel, cq, cq_context);

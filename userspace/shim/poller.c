@@ -18,6 +18,7 @@
  *
  * Threads of the program add themselves. Threads of the program and the helper wait.
  */
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <unistd.h>
 
@@ -101,6 +102,19 @@ bool shim_is_nested(void)
 		return false;
 	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
 		shim_warn("a signal handler uses verbs in the middle of a verbs call: refused");
+	return true;
+}
+
+/**
+ * shim_is_refused - refuse what a signal handler calls in the middle of another call
+ *
+ * Return: true if it does so; errno tells then.
+ */
+bool shim_is_refused(void)
+{
+	if (!shim_is_nested())
+		return false;
+	errno = EDEADLK;
 	return true;
 }
 

@@ -40,6 +40,7 @@ extern enum shim_polls shim_polls;
 
 bool shim_is_in_call(void);
 bool shim_is_nested(void);
+bool shim_is_refused(void);
 bool shim_poller_add(void);
 void shim_pollers_wait(void);
 void shim_pollers_lock(void);

@@ -134,15 +134,6 @@ static bool init(void)
 	return false;
 }
 
-/* What a signal handler calls in the middle of another call */
-static bool is_refused(void)
-{
-	if (!shim_is_nested())
-		return false;
-	errno = EDEADLK;
-	return true;
-}
-
 /*
  * The program's libmlx5. A provider has the same file under another name, and may be there already
  * when the program's own is a different one. So the name that programs are linked with is first.
@@ -193,21 +184,21 @@ static void init_mlx5(void)
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	if (!init() || is_refused())
+	if (!init() || shim_is_refused())
 		return NULL;
 	return shim_open_device(device);
 }
 
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	if (!init() || is_refused())
+	if (!init() || shim_is_refused())
 		return NULL;
 	return shim_import_device(cmd_fd);
 }
 
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
-	if (!init() || is_refused())
+	if (!init() || shim_is_refused())
 		return -1;
 	return shim_close_device(context);
 }
@@ -215,21 +206,21 @@ EXPORT int ibv_close_device(struct ibv_context *context)
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 				    struct ibv_qp_init_attr *attr)
 {
-	if (!init() || is_refused())
+	if (!init() || shim_is_refused())
 		return NULL;
 	return shim_create_qp(pd, attr);
 }
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	if (!init() || is_refused())
+	if (!init() || shim_is_refused())
 		return errno;
 	return shim_destroy_qp(qp);
 }
 
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	if (!init() || is_refused())
+	if (!init() || shim_is_refused())
 		return errno;
 	return shim_modify_qp(qp, attr, mask);
 }
@@ -247,21 +238,21 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 				    struct ibv_comp_channel *channel,
 				    int comp_vector)
 {
-	if (!init() || is_refused())
+	if (!init() || shim_is_refused())
 		return NULL;
 	return shim_create_cq(context, cqe, cq_context, channel, comp_vector);
 }
 
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	if (!init() || is_refused())
+	if (!init() || shim_is_refused())
 		return errno;
 	return shim_resize_cq(cq, cqe);
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
-	if (!init() || is_refused())
+	if (!init() || shim_is_refused())
 		return errno;
 	return shim_destroy_cq(cq);
 }
@@ -278,7 +269,7 @@ EXPORT struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
 					      struct mlx5dv_context_attr *attr)
 {
 	init_mlx5();
-	if (is_refused())
+	if (shim_is_refused())
 		return NULL;
 	return shim_mlx5_open_device(device, attr);
 }
@@ -288,7 +279,7 @@ EXPORT struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context,
 				       struct mlx5dv_qp_init_attr *mlx5_attr)
 {
 	init_mlx5();
-	if (is_refused())
+	if (shim_is_refused())
 		return NULL;
 	return shim_mlx5_create_qp(context, attr, mlx5_attr);
 }
@@ -298,7 +289,7 @@ EXPORT struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
 					  struct mlx5dv_cq_init_attr *mlx5_attr)
 {
 	init_mlx5();
-	if (is_refused())
+	if (shim_is_refused())
 		return NULL;
 	return shim_mlx5_create_cq(context, attr, mlx5_attr);
 }
@@ -311,7 +302,7 @@ EXPORT __attribute__((symver("mlx5dv_init_obj@@MLX5_1.2")))
 int shim_init_obj_1_2(struct mlx5dv_obj *obj, uint64_t type)
 {
 	init_mlx5();
-	if (is_refused())
+	if (shim_is_refused())
 		return EDEADLK;
 	return shim_mlx5_init_obj(shim_mlx5_real.init_obj, obj, type);
 }
@@ -320,14 +311,14 @@ EXPORT __attribute__((symver("mlx5dv_init_obj@MLX5_1.0")))
 int shim_init_obj_1_0(struct mlx5dv_obj *obj, uint64_t type)
 {
 	init_mlx5();
-	if (is_refused())
+	if (shim_is_refused())
 		return EDEADLK;
 	return shim_mlx5_init_obj(shim_mlx5_real.init_obj_1_0, obj, type);
 }
 
 EXPORT int rdma_isolate_set_class(struct ibv_qp *qp, enum riso_class class_id)
 {
-	if (is_refused())
+	if (shim_is_refused())
 		return EDEADLK;
 	return shim_set_class(qp, class_id);
 }
