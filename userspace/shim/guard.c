@@ -2,7 +2,8 @@
 /*
  * Threads that hold locks of the shim.
  *
- * Owns the count of locks that a thread holds, and how threads wait for one. A thread cannot be
+ * Owns the count of locks that a thread holds, how threads wait for one, and which processors the
+ * process began with. A thread cannot be
  * cancelled while it holds one, so it leaves nothing locked.
  *
  * The count is the thread's own, and the number of those that wait is atomic, so there is no lock
@@ -20,6 +21,9 @@ enum {
 	/* Pauses of the processor between two looks: 0.1 to 0.5 us */
 	PAUSES = 8,
 };
+
+/* The processors that the process began with, none if there are more than 1,024 */
+static cpu_set_t first_cpus;
 
 /* Who has a lock cannot run while somebody looks for it. */
 static bool has_one_cpu;
@@ -88,11 +92,22 @@ static void pause_shortly(void)
 }
 
 /* Before the program gives its threads processors of their own */
-static void __attribute__((constructor)) count_cpus(void)
+static void __attribute__((constructor)) note_cpus(void)
 {
-	cpu_set_t set;
+	if (sched_getaffinity(0, sizeof(first_cpus), &first_cpus))
+		CPU_ZERO(&first_cpus);
+	has_one_cpu = CPU_COUNT(&first_cpus) == 1;
+}
 
-	has_one_cpu = !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) == 1;
+/**
+ * shim_use_first_cpus - let this thread run where the process began
+ *
+ * The thread that has started it may have a processor of its own.
+ */
+void shim_use_first_cpus(void)
+{
+	if (CPU_COUNT(&first_cpus))
+		sched_setaffinity(0, sizeof(first_cpus), &first_cpus);
 }
 
 static bool try_shortly(pthread_mutex_t *lock)

@@ -12,6 +12,7 @@
 void shim_enter(void);
 void shim_leave(void);
 bool shim_is_inside(void);
+void shim_use_first_cpus(void);
 void shim_lock_taken(pthread_mutex_t *lock);
 
 extern uint32_t shim_waiters;

@@ -66,10 +66,6 @@ enum { IDLE = 1 };
 /* Bytes: many times what the calls of the provider and the page of soft completions need */
 enum { STACK = 256 * 1024 };
 
-/* The processors that the process began with; not known where there are more than 1,024 */
-static cpu_set_t own_cpus;
-static bool has_own_cpus;
-
 static bool holds(const struct shim_member *m)
 {
 	return __atomic_load_n(&m->held, __ATOMIC_RELAXED);
@@ -207,12 +203,6 @@ static void nap(struct shim_member *m, uint32_t us)
 	shim_unlock(&shim_members.lock);
 }
 
-/* Before the program gives its threads processors of their own */
-static void __attribute__((constructor)) note_cpus(void)
-{
-	has_own_cpus = !sched_getaffinity(0, sizeof(own_cpus), &own_cpus);
-}
-
 /* Lives until nothing was held for IDLE, or the last context is closed. */
 static void *helper(void *arg)
 {
@@ -221,8 +211,7 @@ static void *helper(void *arg)
 	uint32_t nap_us;
 
 	/* Not the processor of the thread that began, which may poll there all the time. */
-	if (has_own_cpus)
-		sched_setaffinity(0, sizeof(own_cpus), &own_cpus);
+	shim_use_first_cpus();
 	shim_lock(&shim_members.lock);
 	while (m->refs) {
 		if (!holds(m) && !__atomic_load_n(&m->naps, __ATOMIC_RELAXED)) {
