@@ -108,16 +108,22 @@ static double measure_empty(struct null_end *e)
 	return (now_ns() - from) / MESSAGES;
 }
 
+static void send_large(struct null_end *e, int num)
+{
+	int i;
+
+	for (i = 0; i < num; i++) {
+		post(e->qp, LARGE);
+		poll_one(e->cq);
+	}
+}
+
 /* A chunk of a large message that is cut */
 static double measure_chunks(struct null_end *e)
 {
 	double from = now_ns();
-	int i;
 
-	for (i = 0; i < LARGES; i++) {
-		post(e->qp, LARGE);
-		poll_one(e->cq);
-	}
+	send_large(e, LARGES);
 	return (now_ns() - from) / LARGES / CHUNKS;
 }
 
@@ -177,56 +183,53 @@ static double measure_grant(struct null_end *ends, int num)
 /* How often a program that polls all the time calls the kernel in 1,000 messages that are paced */
 static double measure_calls(struct null_end *e)
 {
-	struct ibv_wc wc;
 	uint32_t num;
-	int i;
 
 	null_set_mode(RISO_USER_PACED);
 	null_pace(true);
-	for (i = 0; i < SETTLES + 1000; i++) {
-		if (i == SETTLES)
-			null_pace(true);
-		post(e->qp, LARGE);
-		while (!ibv_poll_cq(e->cq, 1, &wc))
-			;
-	}
+	send_large(e, SETTLES);
+	null_pace(true);
+	send_large(e, 1000);
 	num = null_pace(false);
 	null_set_mode(RISO_USER_OPEN);
 	return num;
 }
 
+/* What a thread measures, ROUNDS times */
+struct job {
+	double (*measure)(struct null_end *e);
+	struct null_end *end;
+};
+
 static void *run_thread(void *arg)
 {
-	struct null_end *e = arg;
+	struct job *job = arg;
 	int i;
 
 	for (i = 0; i < ROUNDS; i++)
-		measure_messages(e);
+		job->measure(job->end);
 	return NULL;
 }
 
-/* How fast some threads are, on two processors, each with a queue pair of its own; in no unit */
-static double measure_threads(struct null_end *ends, int num, void *(*run)(void *))
+/*
+ * How fast some threads are, on two processors, each with a queue pair of its own: to be compared
+ * with another number of them
+ */
+static double measure_threads(struct null_end *ends, int num,
+			      double (*measure)(struct null_end *e))
 {
 	pthread_t thread[THREADS];
+	struct job job[THREADS];
 	double from = now_ns();
 	int i;
 
-	for (i = 0; i < num; i++)
-		pthread_create(&thread[i], NULL, run, &ends[i]);
+	for (i = 0; i < num; i++) {
+		job[i] = (struct job){ measure, &ends[i] };
+		pthread_create(&thread[i], NULL, run_thread, &job[i]);
+	}
 	for (i = 0; i < num; i++)
 		pthread_join(thread[i], NULL);
 	return num / (now_ns() - from);
-}
-
-static void *run_shaped(void *arg)
-{
-	struct null_end *e = arg;
-	int i;
-
-	for (i = 0; i < ROUNDS; i++)
-		measure_chunks(e);
-	return NULL;
 }
 
 static int compare(const void *a, const void *b)
@@ -237,14 +240,15 @@ static int compare(const void *a, const void *b)
 }
 
 /* The speed of some threads over that of one, by the median of each */
-static double compare_threads(struct null_end *ends, int num, void *(*run)(void *))
+static double compare_threads(struct null_end *ends, int num,
+			      double (*measure)(struct null_end *e))
 {
 	double one[TRIES], some[TRIES];
 	int i;
 
 	for (i = 0; i < TRIES; i++) {
-		one[i] = measure_threads(ends, 1, run);
-		some[i] = measure_threads(ends, num, run);
+		one[i] = measure_threads(ends, 1, measure);
+		some[i] = measure_threads(ends, num, measure);
 	}
 	qsort(one, TRIES, sizeof(*one), compare);
 	qsort(some, TRIES, sizeof(*some), compare);
@@ -323,12 +327,12 @@ int main(void)
 	tell("chunk of 4 KB, over that of the provider", median(chunk) - median(whole), "ns", 48);
 	tell("calls of the kernel, 1,000 messages that poll", measure_calls(&first), "", 20);
 	pin(2);
-	ratio = compare_threads(others, THREADS, run_thread);
+	ratio = compare_threads(others, THREADS, measure_messages);
 	printf("%-58s %8.2f     >= 1.9  %s\n", "4 threads over one, on two processors, open",
 	       ratio, ratio >= 1.9 ? "yes" : "NO");
 	null_set_mode(RISO_USER_PACED);
 	printf("%-58s %8.2f\n", "2 threads over one, on two processors, shaped",
-	       compare_threads(others, 2, run_shaped));
+	       compare_threads(others, 2, measure_chunks));
 	null_set_mode(RISO_USER_OPEN);
 	pin(1);
 	ends = calloc(4096, sizeof(*ends));
