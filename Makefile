@@ -11,6 +11,7 @@
 #   DEBUG=1	the same as KVER=debug: a kernel with KASAN, lockdep and kmemleak
 #   DEBUG=kcsan	the same as KVER=kcsan: a kernel that looks for data races of ours
 #   T=		the one test to run
+#   BASE=	the commit since which "style" checks what changed
 #   DESTDIR=, PREFIX=	where to install
 #   DKMS=	the program of install-dkms and uninstall, with its options
 #   RISO_CACHE=	where kernels and tools that are no packages are kept
@@ -88,7 +89,7 @@ $(PARTS):
 	$(MAKE) -C $@
 
 # The tests as they lie in a kernel tree: beside lib.mk and kselftest/.
-selftests: module parts
+selftests: module parts ## what runs in virtual machines, as "make check" builds it
 	@mkdir -p $(SELFTESTS_OUT)
 	@find $(SELFTESTS_OUT) -xtype l -delete
 	@cp -rsfT $(CURDIR)/selftests $(SELFTESTS_OUT)
