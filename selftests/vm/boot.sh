@@ -6,7 +6,7 @@
 #
 #   boot.sh [-k KVER] [-c CPUS] [-i] [-m MEMORY] [-o DIR] [-s SECONDS] [COMMAND [ARG]...]
 #
-#   -k	a release, the start of one, or "debug" (default 6.12)
+#   -k	a release, the start of one, "debug" or "kcsan" (default 6.12)
 #   -c	virtual CPUs (default 4)
 #   -i	count instructions: one CPU whose clock goes on by 1 ns for each
 #   -m	memory (default 2G, with the debug kernel 4G)
