@@ -274,7 +274,7 @@ static char *read_line(char *line, int size, void *parser)
 		if (comment || (!n && c && strchr(BLANKS, c)))
 			continue;
 		if (c != '\t' && c != '\r' && (c < ' ' || c > '~'))
-			wrong(p, "character 0x%02x: allowed is ASCII, but in comments",
+			wrong(p, "character 0x%02x: allowed is ASCII, except in comments",
 			      c);
 		else if (n == size - 2)
 			wrong(p, "the line is too long: allowed are %d characters", n);

@@ -129,9 +129,9 @@ static const struct bad bads[] = {
 	{ "[agent]\nport = 1\n  2\n", 3, NEITHER },
 
 	{ "\xef\xbb\xbf[agent]", 1,
-	  "character 0xef: allowed is ASCII, but in comments" },
+	  "character 0xef: allowed is ASCII, except in comments" },
 	{ "[agent]\nlaw = d\x01", 2,
-	  "character 0x01: allowed is ASCII, but in comments" },
+	  "character 0x01: allowed is ASCII, except in comments" },
 	{ "[agent]\nport=1" CONFFILE_X98 CONFFILE_X98, 2,
 	  "the line is too long: allowed are 198 characters" },
 
@@ -262,7 +262,7 @@ static void lines(void **state)
 	check_error(2, "the line is too long: allowed are 198 characters");
 	conffile_write(nul, sizeof(nul) - 1);
 	assert_false(conf_load(&conf, &args, conffile_said, CONF_ERROR_LEN));
-	check_error(2, "character 0x00: allowed is ASCII, but in comments");
+	check_error(2, "character 0x00: allowed is ASCII, except in comments");
 	conf_free(&conf);
 }
 
