@@ -31,7 +31,7 @@ static const char * const places[] = {
 
 /*
  * What brings programs in that would go around the shim. NCCL posts each slice as one WRITE with
- * immediate data otherwise, which is never cut.
+ * immediate data otherwise, which is only cut where a rule says "cut-imm on".
  */
 static const struct setting {
 	const char *name;
