@@ -62,7 +62,7 @@ static inline __u32 riso_chunk_round(__u32 chunk, __u32 mtu)
 
 /**
  * riso_chunk_auto - the chunk size of a device for which nobody has set one
- * @rate: MaxRate, bytes per second
+ * @rate: what the device is believed to do, bytes per second
  *
  * Return: bytes, a multiple of 4 KB.
  */
@@ -82,7 +82,7 @@ static inline __u32 riso_chunk_auto(__u64 rate)
  * @max: largest piece, bytes
  *
  * On a long path larger pieces cost nobody much: they are no larger than what is on the path
- * already (paper 004, 4). A quarter more covers the time until their completion is seen.
+ * already. A quarter more covers the time until their completion is seen.
  *
  * Return: bytes, at least @chunk.
  */

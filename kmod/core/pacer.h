@@ -85,7 +85,7 @@ struct riso_pacer_limits {
 /**
  * riso_pacer_window - what may stand in a device for which nobody has set it
  * @piece: a piece, wire bytes
- * @rate: MaxRate, bytes per second
+ * @rate: what the device is believed to do, bytes per second
  *
  * A small message waits for what stands in the device. So the second piece comes just in time.
  *
