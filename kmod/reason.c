@@ -18,6 +18,9 @@
 /*
  * Owners of protection domains that are managed without a rule. Initiators are
  * among them though they hardly send bulk: their capsules must stay behind it.
+ *
+ * tools/boot/modprobe.conf and Documentation/admin-guide/settings.rst have the same list;
+ * tools/boot/check.sh compares the three.
  */
 static const char * const ulps[] = {
 	"nvmet_rdma", "nvme_rdma", "ib_isert", "ib_srpt", "ib_iser", "ib_srp",

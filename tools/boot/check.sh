@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check.sh FILE...: do systemd and udev understand these units and rules
+# check.sh FILE...: do systemd and udev understand these units and rules, and is the list of
+# ULPs that are managed without a rule everywhere the same
 set -eu -o pipefail
 
 cd "$(dirname "$0")"
@@ -51,4 +52,24 @@ confinement()
 }
 
 diff <(confinement "$1") <(confinement "$2") || status=1
+
+# The module judges by its own list; the other two say what is on it.
+settings=Documentation/admin-guide/settings.rst
+sed -n '/^static const char \* const ulps\[\]/,/^};/p' ../../kmod/reason.c |
+	{ grep -o '"[^"]*"' || :; } | tr -d '"' | sort >"$tmp/managed"
+sed -n 's/^softdep \([^ ]*\) pre: rdma_isolate$/\1/p' modprobe.conf | sort >"$tmp/loaded"
+sed -n '/^These ULPs are managed without a rule:/,/``\./{s/``\..*/``/;p}' ../../$settings |
+	{ grep -o '``[^`]*``' || :; } | tr -d '`' | sort >"$tmp/told"
+
+# same LIST FILE: is the list of FILE that of the module
+same()
+{
+	diff "$tmp/managed" "$tmp/$1" >"$tmp/differ" && return
+	echo "boot: the ULPs of kmod/reason.c (<) and those of $2 (>) differ:" >&2
+	cat "$tmp/differ" >&2
+	status=1
+}
+
+same loaded tools/boot/modprobe.conf
+same told $settings
 exit $status
