@@ -24,8 +24,8 @@
 #include "wr.h"
 
 /*
- * Messages that have all arrived while nobody polled: whatever looked for their
- * completions meanwhile has them.
+ * Messages that have all arrived and completed while nobody polled: whatever looked for their
+ * completions meanwhile has them, and no event is to come.
  */
 static int post_unpolled(struct ulp_ctx *ctx, u32 first, u32 n)
 {
@@ -42,7 +42,11 @@ static int post_unpolled(struct ulp_ctx *ctx, u32 first, u32 n)
 		op.flags = IB_SEND_SIGNALED;
 		err = ulp_post(lane, &op);
 	}
-	return err ? : ulp_post(lane, &send) ? : ulp_wait_lane(ctx->qb[0].recv);
+	err = err ? : ulp_post(lane, &send) ? : ulp_wait_lane(ctx->qb[0].recv);
+	/* The sender hears of the last one later than the receiver. */
+	if (!err)
+		ulp_await_silence();
+	return err;
 }
 
 /* One message more, and its completion. */
@@ -118,7 +122,6 @@ int ulp_case_purge(struct ulp_ctx *ctx)
 	err = post_unpolled(ctx, 0, n);
 	if (err)
 		return err;
-	ulp_await_silence();
 	if (reset)
 		err = ulp_modify_qp(ctx, &ctx->qa[0], IB_QPS_RESET);
 	else
