@@ -27,6 +27,7 @@
 #include "dev.h"
 #include "flow.h"
 #include "news.h"
+#include "refuse.h"
 #include "ring.h"
 #include "sched.h"
 #include "tag.h"
@@ -161,7 +162,7 @@ static enum riso_verdict complete_slot(struct riso_dev *rd,
 			riso_ring_kill(f, slot->seq);
 			/* Of a post that was taken in part, only a marker tells the end. */
 			if (!last && !riso_tag_is_marked(s))
-				queue_delayed_work(riso_wq, &f->refuse, 0);
+				riso_refuse_queue(f);
 		}
 	}
 	if (f)

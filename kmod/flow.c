@@ -32,7 +32,6 @@
 #include "trace.h"
 #include "turn.h"
 #include "window.h"
-#include "work.h"
 
 /* Of a path that is longer, the begin is what rules look at. */
 static void identify_cgroup(struct riso_identity *who)
@@ -163,8 +162,8 @@ void riso_flow_resume(struct riso_flow *f)
 
 	spin_lock_irq(&rd->lock);
 	f->paused = false;
-	if (f->phase == RISO_PHASE_REFUSED)
-		queue_delayed_work(riso_wq, &f->refuse, 0);
+	if (riso_refuse_is_due(f))
+		riso_refuse_queue(f);
 	riso_turn_wake(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	riso_sched_run(rd);

@@ -7,6 +7,9 @@
  * complete here, in the soft list of their CQ, once all that the provider has taken before
  * them has completed.
  *
+ * While the marker is posted the flow is posting, see sched.c: nobody else posts, and who pauses
+ * the flow waits.
+ *
  * Locks: &riso_cq.poll_lock, for the soft list, and &riso_dev.lock inside it, for ring and
  * slots. Runs on the workqueue and may sleep.
  */
@@ -40,7 +43,36 @@ static bool is_orphaned(const struct riso_flow *f)
 	       !riso_tag_is_marked(f->slots);
 }
 
-/* Take a slot for the marker; under &riso_dev.lock. */
+/**
+ * riso_refuse_queue - have riso_refuse_work() look at a flow
+ * @f: the flow
+ *
+ * Not while it is paused: its QP may be about to go. riso_flow_resume() asks again.
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_refuse_queue(struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->lock);
+	if (!f->paused)
+		queue_delayed_work(riso_wq, &f->refuse, 0);
+}
+
+/**
+ * riso_refuse_is_due - has a flow something for riso_refuse_work()?
+ * @f: the flow
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if so.
+ */
+bool riso_refuse_is_due(const struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->lock);
+	return f->phase == RISO_PHASE_REFUSED ||
+	       (f->phase == RISO_PHASE_FLUSHING && f->slots && !riso_tag_is_marked(f->slots));
+}
+
+/* Take a slot for the marker, and the turn to post it; under &riso_dev.lock. */
 static struct riso_slot *take_mark(struct riso_flow *f)
 {
 	struct riso_slots *s = f->slots;
@@ -56,6 +88,7 @@ static struct riso_slot *take_mark(struct riso_flow *f)
 	slot->posted_ns = 0;
 	slot->total = 0;
 	f->marked = true;
+	f->posting = true;
 	riso_tag_note_out(f);
 	return slot;
 }
@@ -81,28 +114,28 @@ static void drop_mark(struct riso_flow *f, struct riso_slot *slot)
  * when they end nobody would know. A work request that fails puts its QP into error, and
  * so does this one. All that was taken is flushed then, and the marker behind it last.
  */
-static void mark_taken(struct riso_flow *f)
+static void mark_taken(struct riso_flow *f, struct riso_slot *slot)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ib_rdma_wr wr = {
 		.wr = {
+			.wr_cqe = &slot->cqe,
 			.opcode = IB_WR_RDMA_WRITE,
 			.send_flags = IB_SEND_SIGNALED,
 		},
 	};
 	struct riso_dev *rd = f->rd;
 	const struct ib_send_wr *bad_wr;
-	struct riso_slot *slot;
+	bool failed;
 
+	failed = rd->orig.modify_qp(f->qp, &attr, IB_QP_STATE, NULL) ||
+		 rd->orig.post_send(f->qp, &wr.wr, &bad_wr);
 	spin_lock_irq(&rd->lock);
-	slot = take_mark(f);
-	wr.wr.wr_cqe = &slot->cqe;
-	spin_unlock_irq(&rd->lock);
-	if (!rd->orig.modify_qp(f->qp, &attr, IB_QP_STATE, NULL) &&
-	    !rd->orig.post_send(f->qp, &wr.wr, &bad_wr))
-		return;
-	spin_lock_irq(&rd->lock);
-	drop_mark(f, slot);
+	if (failed)
+		drop_mark(f, slot);
+	f->posting = false;
+	if (f->paused)
+		wake_up_all(&rd->wait);
 	spin_unlock_irq(&rd->lock);
 }
 
@@ -123,19 +156,23 @@ void riso_refuse_work(struct work_struct *work)
 	struct riso_cq *c = f->cq;
 	/* Who resets or destroys the QP waits for this, be it that of a disk. */
 	unsigned int noio = memalloc_noio_save();
+	struct riso_slot *mark = NULL;
 	bool told = false;
-	bool mark = false;
 	bool more;
 
 	spin_lock_irq(&c->poll_lock);
 	spin_lock(&f->rd->lock);
+	more = f->posting;
+	if (f->posting || f->paused)
+		goto unlock;
 	while (riso_ring_len(&f->q) && !riso_tag_awaits(f->slots) && riso_cq_soft_room(c)) {
 		struct ib_wc *wc = &c->soft[c->soft_tail % RISO_SOFT];
 		u64 wr_id;
 
-		mark = is_unmarked(f);
-		if (mark)
+		if (is_unmarked(f)) {
+			mark = take_mark(f);
 			break;
+		}
 		/* Chunks of it that were taken may yet be flushed. */
 		if (f->q.cur.done)
 			f->slots->refused_seq = f->q.seq;
@@ -152,12 +189,14 @@ void riso_refuse_work(struct work_struct *work)
 		c->soft_tail++;
 		told = true;
 	}
-	mark |= is_orphaned(f) && is_unmarked(f);
+	if (is_orphaned(f) && is_unmarked(f))
+		mark = take_mark(f);
 	more = riso_ring_len(&f->q);
+unlock:
 	spin_unlock(&f->rd->lock);
 	spin_unlock_irq(&c->poll_lock);
 	if (mark)
-		mark_taken(f);
+		mark_taken(f, mark);
 	if (told && c->cq->comp_handler)
 		c->cq->comp_handler(c->cq, c->cq->cq_context);
 	if (more)

@@ -62,13 +62,13 @@
 #include "line.h"
 #include "open.h"
 #include "process.h"
+#include "refuse.h"
 #include "ring.h"
 #include "sched.h"
 #include "tag.h"
 #include "trace.h"
 #include "turn.h"
 #include "window.h"
-#include "work.h"
 
 enum {
 	/* A turn of a throughput flow is 64 messages, if no number was set. */
@@ -299,7 +299,7 @@ void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		riso_pressure_serve(&f->group->pressure, false, now);
 		if (how == RISO_POSTED_REFUSED) {
 			riso_flow_step(f, RISO_ON_REFUSE);
-			queue_delayed_work(riso_wq, &f->refuse, 0);
+			riso_refuse_queue(f);
 		} else if (how == RISO_POSTED_RETRY) {
 			rd->want_ns = min(rd->want_ns, f->retry_ns);
 		}
@@ -352,7 +352,7 @@ static int hold_chain(struct riso_flow *f, const struct ib_send_wr *wr, u64 now)
 		return err;
 	riso_open_update(f);
 	if (f->phase == RISO_PHASE_REFUSED)
-		queue_delayed_work(riso_wq, &f->refuse, 0);
+		riso_refuse_queue(f);
 	else if (first && riso_line_is_sparse(f, wire, now))
 		f->q.sparse_end = f->q.tail;
 	return 0;

@@ -110,7 +110,7 @@ in_pieces()
 	local status
 
 	rdma-isolate dev set dev rxe0 inflight-bytes 1m &&
-		adapter_case surrender depth=30 len=40960
+		adapter_case "$@"
 	status=$?
 	rdma-isolate dev set dev rxe0 inflight-bytes auto && return $status
 }
@@ -120,13 +120,14 @@ CASES=(
 	"an event is asked for, READs|adapter_case arm op=read"
 	"completions go with a queue pair that is destroyed|adapter_case purge op=write"
 	"completions go with a queue pair that is reset|adapter_case purge op=reset"
+	"a part has failed, and is found while the queue pair is destroyed|in_pieces dying len=100000"
 	"the device is full for seconds|is_full 12 3"
 	"the device tells to try again|is_full 11 2"
 	"the device is full when it is drained|adapter_case fulldrain after=1"
 	"a post is not preempted|is_not_preempted"
 	"a reply goes with its data|adapter_case reply len=4096"
 	"an unknown operation waits for its turn|adapter_case unknown"
-	"pieces take no room from what is posted|on_slow_wire in_pieces"
+	"pieces take no room from what is posted|on_slow_wire in_pieces surrender depth=30 len=40960"
 	"a part of a chain is refused|on_slow_wire adapter_case partial len=100 after=3"
 	"all behind a signal is refused|on_slow_wire adapter_case partial len=100 after=6"
 	"handlers of its own|on_slow_wire adapter_case partial len=100 after=5 cq=work"

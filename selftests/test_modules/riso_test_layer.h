@@ -17,6 +17,7 @@ struct ib_cq;
  * @sends: SENDs given to a queue pair that could still send them
  * @late_sends: SENDs given to one in error
  * @notifies: calls of req_notify_cq
+ * @dying: changes and posts of a queue pair that was just being destroyed
  */
 struct riso_test_seen {
 	u64 posts;
@@ -25,10 +26,12 @@ struct riso_test_seen {
 	u64 sends;
 	u64 late_sends;
 	u64 notifies;
+	u64 dying;
 };
 
 void riso_test_layer_read(struct riso_test_seen *seen);
 void riso_test_layer_refuse(int error, unsigned int num);
+void riso_test_layer_withhold(void);
 int riso_test_layer_hold(const struct ib_cq *cq);
 
 #endif /* RISO_TEST_LAYER_H */

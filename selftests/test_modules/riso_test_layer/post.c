@@ -117,6 +117,7 @@ int layer_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	rcu_read_lock();
 	lq = layer_find_qp(qp);
 	ready = lq && READ_ONCE(lq->ready);
+	layer_note_call(lq);
 	rcu_read_unlock();
 	if ((error || most) && lq) {
 		atomic_set(&room, most);

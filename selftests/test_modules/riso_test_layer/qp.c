@@ -13,6 +13,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/rculist.h>
@@ -37,9 +38,34 @@ static bool hold_create;
 module_param(hold_create, bool, 0644);
 MODULE_PARM_DESC(hold_create, "the creation of a queue pair waits for the end of this");
 
+/* How long it takes to destroy a queue pair, once: longer than work that a completion has queued */
+#define LAYER_DESTROY_MS	200
+
+/* Completions are withheld until a queue pair is destroyed. */
+static bool withheld;
+
 HLIST_HEAD(layer_qps);
 /* changes of the list above */
 static DEFINE_SPINLOCK(qps_lock);
+
+/**
+ * riso_test_layer_withhold - withhold completions until the next queue pair is destroyed
+ *
+ * That takes 200 ms then.
+ */
+void riso_test_layer_withhold(void)
+{
+	WRITE_ONCE(layer_stall, true);
+	WRITE_ONCE(withheld, true);
+}
+EXPORT_SYMBOL_GPL(riso_test_layer_withhold);
+
+/* Somebody changes a queue pair or posts to it; under RCU. */
+void layer_note_call(const struct layer_qp *lq)
+{
+	if (lq && READ_ONCE(lq->dying))
+		atomic64_inc(&layer_dying);
+}
 
 struct layer_qp *layer_find_qp(const struct ib_qp *qp)
 {
@@ -86,6 +112,7 @@ int layer_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 
 	rcu_read_lock();
 	lq = layer_find_qp(qp);
+	layer_note_call(lq);
 	if (lq && (mask & IB_QP_STATE))
 		WRITE_ONCE(lq->ready, attr->qp_state == IB_QPS_RTS);
 	rcu_read_unlock();
@@ -113,6 +140,11 @@ int layer_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 	rcu_read_lock();
 	lq = layer_find_qp(qp);
 	rcu_read_unlock();
+	if (lq && xchg(&withheld, false)) {
+		WRITE_ONCE(lq->dying, true);
+		WRITE_ONCE(layer_stall, false);
+		msleep(LAYER_DESTROY_MS);
+	}
 	err = layer_orig.destroy_qp(qp, udata);
 	if (err || !lq)
 		return err;

@@ -15,11 +15,13 @@ struct layer_qp {
 	struct rcu_head rcu;
 	struct ib_qp *qp;
 	bool ready;
+	bool dying;
 };
 
 /* the RC queue pairs of kernel ULPs, read under RCU */
 extern struct hlist_head layer_qps;
 
+void layer_note_call(const struct layer_qp *lq);
 struct layer_qp *layer_find_qp(const struct ib_qp *qp);
 int layer_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *attr,
 		    struct ib_udata *udata);

@@ -18,6 +18,7 @@ atomic64_t layer_preemptible;
 atomic64_t layer_sends;
 atomic64_t layer_late_sends;
 atomic64_t layer_notifies;
+atomic64_t layer_dying;
 atomic_t layer_creating;
 
 /**
@@ -33,6 +34,7 @@ void riso_test_layer_read(struct riso_test_seen *seen)
 		.sends = atomic64_read(&layer_sends),
 		.late_sends = atomic64_read(&layer_late_sends),
 		.notifies = atomic64_read(&layer_notifies),
+		.dying = atomic64_read(&layer_dying),
 	};
 }
 EXPORT_SYMBOL_GPL(riso_test_layer_read);
@@ -43,9 +45,10 @@ static int get_seen(char *buf, const struct kernel_param *kp)
 
 	riso_test_layer_read(&seen);
 	return sysfs_emit(buf, "posts %llu refused %llu preemptible %llu\n"
-			  "sends %llu late_sends %llu notifies %llu creating %d\n",
+			  "sends %llu late_sends %llu notifies %llu dying %llu creating %d\n",
 			  seen.posts, seen.refused, seen.preemptible, seen.sends,
-			  seen.late_sends, seen.notifies, atomic_read(&layer_creating));
+			  seen.late_sends, seen.notifies, seen.dying,
+			  atomic_read(&layer_creating));
 }
 
 static const struct kernel_param_ops seen_ops = { .get = get_seen };

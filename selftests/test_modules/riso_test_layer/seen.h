@@ -13,6 +13,7 @@ extern atomic64_t layer_preemptible;
 extern atomic64_t layer_sends;
 extern atomic64_t layer_late_sends;
 extern atomic64_t layer_notifies;
+extern atomic64_t layer_dying;
 /* queue pairs whose creation waits */
 extern atomic_t layer_creating;
 

@@ -56,6 +56,7 @@ int ulp_case_traffic(struct ulp_ctx *ctx);
 
 /* case_adapter.c */
 int ulp_case_arm(struct ulp_ctx *ctx);
+int ulp_case_dying(struct ulp_ctx *ctx);
 int ulp_case_purge(struct ulp_ctx *ctx);
 int ulp_case_reply(struct ulp_ctx *ctx);
 int ulp_case_fulldrain(struct ulp_ctx *ctx);

@@ -135,6 +135,44 @@ int ulp_case_purge(struct ulp_ctx *ctx)
 	return err;
 }
 
+/*
+ * A message was taken in part when its queue pair is destroyed, that part has failed, and the
+ * completion that tells is found meanwhile.
+ */
+int ulp_case_dying(struct ulp_ctx *ctx)
+{
+	struct riso_test_seen before, after;
+	struct ulp_lane *lane;
+	struct ulp_op op;
+	int err;
+
+	ctx->arg.cq = ULP_CQ_WORK;
+	ctx->verify = ULP_VERIFY_NONE;
+	err = ulp_connect(ctx);
+	if (err)
+		return err;
+	lane = ctx->qa[0].send;
+	op = ulp_make_op(ctx, IB_WR_RDMA_WRITE, 0, 1, ctx->arg.len);
+	op.flags = IB_SEND_SIGNALED;
+	op.bad_lkey = true;
+	op.expect = ULP_EXP_END;
+	if (!ulp_layer_withhold(ctx) || !ulp_layer_refuse(ctx, ENOMEM, 1) ||
+	    !ulp_layer_read(ctx, &before))
+		return -EIO;
+	err = ulp_post(lane, &op);
+	ulp_await_silence();
+	ulp_destroy_qp(ctx, &ctx->qa[0]);
+	lane->closed = true;
+	ulp_layer_refuse(ctx, 0, 0);
+	ulp_layer_read(ctx, &after);
+	if (after.refused == before.refused)
+		ulp_fail(ctx, "nothing was refused");
+	if (after.dying != before.dying)
+		ulp_fail(ctx, "%llu calls while the QP was destroyed",
+			 after.dying - before.dying);
+	return err;
+}
+
 /* A reply goes with the data that it is for. */
 int ulp_case_reply(struct ulp_ctx *ctx)
 {

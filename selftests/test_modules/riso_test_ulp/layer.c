@@ -39,6 +39,19 @@ bool ulp_layer_refuse(struct ulp_ctx *ctx, int error, unsigned int num)
 	return true;
 }
 
+bool ulp_layer_withhold(struct ulp_ctx *ctx)
+{
+	void (*withhold)(void) = symbol_get(riso_test_layer_withhold);
+
+	if (!withhold) {
+		ulp_fail(ctx, "riso_test_layer is not loaded");
+		return false;
+	}
+	withhold();
+	symbol_put(riso_test_layer_withhold);
+	return true;
+}
+
 int ulp_layer_hold(struct ulp_ctx *ctx, const struct ib_cq *cq)
 {
 	int (*hold)(const struct ib_cq *cq) = symbol_get(riso_test_layer_hold);

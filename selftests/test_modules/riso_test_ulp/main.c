@@ -82,6 +82,7 @@ static const struct ulp_case cases[] = {
 	{ "srq", ulp_case_srq, "a shared receive queue" },
 	{ "traffic", ulp_case_traffic, "traffic until \"stop\"" },
 	{ "arm", ulp_case_arm, "the answer to req_notify_cq is ignored" },
+	{ "dying", ulp_case_dying, "a QP is destroyed while its error is found" },
 	{ "purge", ulp_case_purge, "completions go with their QP" },
 	{ "reply", ulp_case_reply, "a WRITE and its SEND, one chunk" },
 	{ "fulldrain", ulp_case_fulldrain, "ib_drain_sq, the queue being full" },
