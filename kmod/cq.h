@@ -110,8 +110,9 @@ static inline void riso_cq_tag(struct riso_cq *c)
 	c->resting = false;
 	if (c->tagged)
 		return;
-	c->tagged_at = get_state_synchronize_rcu();
 	WRITE_ONCE(c->tagged, true);
+	/* Who has not seen that yet is waited for. */
+	c->tagged_at = get_state_synchronize_rcu();
 	/* Nobody else may want a grace period: the drain work does. */
 	riso_work_settle(c->rd);
 }
