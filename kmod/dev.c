@@ -632,6 +632,14 @@ void riso_dev_renamed(struct riso_dev *rd)
 	tell_dev(rd);
 }
 
+/* Tags are forgotten after one grace period, and freed after another. */
+static void finish_work(void)
+{
+	riso_work_exit();
+	rcu_barrier();
+	rcu_barrier();
+}
+
 /**
  * riso_dev_init - take up all devices, now and as they appear
  * @c: what is called then
@@ -648,8 +656,9 @@ int riso_dev_init(struct ib_client *c)
 		return err;
 	client = c;
 	err = ib_register_client(client);
+	/* Devices that were taken up have been left again. */
 	if (err)
-		riso_work_exit();
+		finish_work();
 	return err;
 }
 
@@ -661,8 +670,5 @@ int riso_dev_init(struct ib_client *c)
 void riso_dev_exit(void)
 {
 	ib_unregister_client(client);
-	riso_work_exit();
-	/* Tags are forgotten after one grace period, and freed after another. */
-	rcu_barrier();
-	rcu_barrier();
+	finish_work();
 }
