@@ -14,6 +14,11 @@
 #include <linux/user_namespace.h>
 #include <linux/version.h>
 
+/* Hooks are waited for by Tasks RCU, which falls back to RCU where it is not built. */
+#if defined(CONFIG_PREEMPTION) && !defined(CONFIG_TASKS_RCU)
+#error "a preemptible kernel needs CONFIG_TASKS_RCU"
+#endif
+
 /* The last argument of ib_device_ops.create_cq; never looked at here. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 #define RISO_CREATE_CQ_ARG struct ib_udata
