@@ -278,8 +278,7 @@ static void finish(struct riso_dev *rd)
 {
 	bool removing, orphan;
 
-	riso_hook_unpost(rd);
-	riso_hook_unpoll(rd);
+	riso_hook_stop(rd);
 	riso_dev_lock(rd);
 	riso_manage_bare_all(rd);
 	riso_dev_unlock(rd);
@@ -360,11 +359,16 @@ static int start(struct riso_dev *rd, enum riso_dev_state state,
 		return err;
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
+	err = riso_hook_start(rd);
+	if (err) {
+		module_put(THIS_MODULE);
+		NL_SET_ERR_MSG(extack,
+			       "another module has put hooks of its own on the device, unload it first");
+		return err;
+	}
 	reinit_completion(&rd->drained);
-	riso_hook_poll(rd);
 	riso_watch_start(rd);
 	enter(rd, state);
-	riso_hook_post(rd);
 	return 0;
 }
 

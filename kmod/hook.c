@@ -111,6 +111,24 @@ static noinline int post_open(struct ib_qp *qp, const struct ib_send_wr *wr,
 	return err;
 }
 
+/*
+ * Where the provider's locks sleep, Tasks RCU does not see that we are here. Else the call is all
+ * that is left to do.
+ */
+static __always_inline int pass_post(typeof_member(struct riso_flow, post) post, struct ib_qp *qp,
+				     const struct ib_send_wr *wr,
+				     const struct ib_send_wr **bad_wr)
+{
+	int err;
+
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		return post(qp, wr, bad_wr);
+	rcu_read_lock();
+	err = post(qp, wr, bad_wr);
+	rcu_read_unlock();
+	return err;
+}
+
 /* A flow that is managed or observed, or has no lane */
 static noinline int post_looked_at(struct ib_qp *qp, const struct ib_send_wr *wr,
 				   const struct ib_send_wr **bad_wr)
@@ -121,7 +139,7 @@ static noinline int post_looked_at(struct ib_qp *qp, const struct ib_send_wr *wr
 
 	/* rxe calls with no work request for user QPs: it is a doorbell. */
 	if (qp->uobject)
-		return rd->orig.post_send(qp, wr, bad_wr);
+		return pass_post(rd->orig.post_send, qp, wr, bad_wr);
 	rcu_read_lock();
 	f = riso_flow_find(rd, qp, false);
 	/* Pairs with the release in riso_open_update(). */
@@ -141,25 +159,7 @@ static noinline int post_looked_at(struct ib_qp *qp, const struct ib_send_wr *wr
 		return 0;
 	/* Some providers refuse without saying where. */
 	*bad_wr = wr;
-	return ret == RISO_SCHED_PASS ? rd->orig.post_send(qp, wr, bad_wr) : ret;
-}
-
-/*
- * Where the provider's locks sleep, Tasks RCU does not see that we are here. Else the call is all
- * that is left to do.
- */
-static __always_inline int pass_post(typeof_member(struct riso_flow, post) post, struct ib_qp *qp,
-				     const struct ib_send_wr *wr,
-				     const struct ib_send_wr **bad_wr)
-{
-	int err;
-
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		return post(qp, wr, bad_wr);
-	rcu_read_lock();
-	err = post(qp, wr, bad_wr);
-	rcu_read_unlock();
-	return err;
+	return ret == RISO_SCHED_PASS ? pass_post(rd->orig.post_send, qp, wr, bad_wr) : ret;
 }
 
 static int hook_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
@@ -188,9 +188,12 @@ static noinline int poll_looked_at(struct ib_cq *cq, int num, struct ib_wc *wc)
 	struct riso_cq *c;
 	int ret;
 
-	if (cq->uobject)
-		return rd->orig.poll_cq(cq, num, wc);
 	rcu_read_lock();
+	if (cq->uobject) {
+		ret = rd->orig.poll_cq(cq, num, wc);
+		rcu_read_unlock();
+		return ret;
+	}
 	c = riso_cq_find(rd, cq);
 	if (c && READ_ONCE(c->tagged)) {
 		ret = riso_cq_poll(c, num, 0, wc);
@@ -262,10 +265,8 @@ static int hook_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 	struct riso_cq *c;
 	int ret;
 
-	if (cq->uobject)
-		return rd->orig.req_notify_cq(cq, flags);
 	rcu_read_lock();
-	c = riso_cq_find(rd, cq);
+	c = cq->uobject ? NULL : riso_cq_find(rd, cq);
 	ret = c && READ_ONCE(c->tagged) ? riso_cq_notify(c, flags) :
 					rd->orig.req_notify_cq(cq, flags);
 	rcu_read_unlock();
@@ -514,11 +515,13 @@ static void *op_of(const struct ib_device_ops *ops, size_t op)
 	return *(void *const *)((const void *)ops + op);
 }
 
-static void set_op(struct riso_dev *rd, size_t op, void *to)
+/* Put @to in the place of @from. True if it is there now. */
+static bool swap_op(struct riso_dev *rd, size_t op, void *from, void *to)
 {
 	void **slot = (void *)&rd->ibdev->ops + op;
+	void *was = cmpxchg(slot, from, to);
 
-	WRITE_ONCE(*slot, to);
+	return was == from || was == to;
 }
 
 /* Hooks are installed in this order and removed in the reverse one. */
@@ -545,28 +548,50 @@ static bool is_below(const struct riso_dev *rd, size_t op)
 	       now != op_of(&rd->orig, op);
 }
 
-/* What the provider does not have stays so. */
-static void swap_in(struct riso_dev *rd, const size_t *ops, size_t num)
+/*
+ * What the provider does not have stays so. False if a hook of another module that does not lead to
+ * ours is in a place.
+ */
+static bool swap_in(struct riso_dev *rd, const size_t *ops, size_t num)
 {
+	bool all = true;
 	size_t i;
 
 	for (i = 0; i < num; i++) {
-		if (!op_of(&rd->orig, ops[i]) || is_below(rd, ops[i]))
+		void *orig = op_of(&rd->orig, ops[i]);
+
+		if (!orig || is_below(rd, ops[i]))
 			continue;
-		set_op(rd, ops[i], op_of(&hooks, ops[i]));
-		set_bit(bit_of(ops[i]), rd->hooked);
+		if (swap_op(rd, ops[i], orig, op_of(&hooks, ops[i])))
+			set_bit(bit_of(ops[i]), rd->hooked);
+		else
+			all = false;
 	}
+	return all;
 }
 
 /* A hook that another module's leads to stays. */
 static void restore(struct riso_dev *rd, const size_t *ops, size_t num)
 {
-	while (num--) {
-		if (!test_bit(bit_of(ops[num]), rd->hooked) || is_below(rd, ops[num]))
-			continue;
-		set_op(rd, ops[num], op_of(&rd->orig, ops[num]));
-		clear_bit(bit_of(ops[num]), rd->hooked);
-	}
+	while (num--)
+		if (test_bit(bit_of(ops[num]), rd->hooked) &&
+		    swap_op(rd, ops[num], op_of(&hooks, ops[num]), op_of(&rd->orig, ops[num])))
+			clear_bit(bit_of(ops[num]), rd->hooked);
+}
+
+/*
+ * Another module may have read ours just before it was taken out, and have put its own there since:
+ * that leads to ours, too. @was are the operations that were hooked before; who read one has stored
+ * his by now.
+ */
+static void note_late(struct riso_dev *rd, const unsigned long *was)
+{
+	unsigned int bit;
+
+	for_each_set_bit(bit, was, RISO_OPS)
+		if (op_of(&rd->ibdev->ops, bit * sizeof(void *)) !=
+		    op_of(&rd->orig, bit * sizeof(void *)))
+			set_bit(bit, rd->hooked);
 }
 
 /**
@@ -592,6 +617,15 @@ int riso_hook_attach(struct riso_dev *rd)
 	return 0;
 }
 
+/* Is a hook of ours in its place, or below another module's? */
+static bool is_called(const struct riso_dev *rd)
+{
+	/* Nobody but us has the device any more. */
+	if (kref_read(&rd->ibdev->dev.kobj.kref) == 1)
+		return false;
+	return !bitmap_empty(rd->hooked, RISO_OPS);
+}
+
 /**
  * riso_hook_is_covered - do hooks of another module lead to ours?
  * @rd: the device
@@ -602,8 +636,7 @@ bool riso_hook_is_covered(const struct riso_dev *rd)
 {
 	unsigned int bit;
 
-	/* Nobody but us has it any more. */
-	if (kref_read(&rd->ibdev->dev.kobj.kref) == 1)
+	if (!is_called(rd))
 		return false;
 	for_each_set_bit(bit, rd->hooked, RISO_OPS)
 		if (is_below(rd, bit * sizeof(void *)))
@@ -621,63 +654,58 @@ bool riso_hook_is_covered(const struct riso_dev *rd)
  */
 void riso_hook_detach(struct riso_dev *rd)
 {
+	DECLARE_BITMAP(was, RISO_OPS);
+
 	if (riso_hook_is_covered(rd))
 		dev_warn(&rd->ibdev->dev,
 			 "waiting for another module to take its hooks out\n");
 	do {
 		while (riso_hook_is_covered(rd))
 			msleep(RISO_COVERED_MS);
+		bitmap_copy(was, rd->hooked, RISO_OPS);
 		restore(rd, post_ops, ARRAY_SIZE(post_ops));
 		restore(rd, poll_ops, ARRAY_SIZE(poll_ops));
 		restore(rd, life_ops, ARRAY_SIZE(life_ops));
-		/* One that has come meanwhile was left in its place. */
-	} while (riso_hook_is_covered(rd));
-	wait_for_hooks(rd);
+		wait_for_hooks(rd);
+		note_late(rd, was);
+	} while (is_called(rd));
 	WRITE_ONCE(*entry_of(rd->index), NULL);
 	cleanup_srcu_struct(&rd->srcu);
 }
 
 /**
- * riso_hook_poll - see every completion from now on
- * @rd: the device
- *
- * Context: may sleep for seconds.
- */
-void riso_hook_poll(struct riso_dev *rd)
-{
-	swap_in(rd, poll_ops, ARRAY_SIZE(poll_ops));
-	wait_for_atomic_hooks();
-}
-
-/**
- * riso_hook_unpoll - undo riso_hook_poll()
+ * riso_hook_stop - undo riso_hook_start()
  * @rd: a device with no tag and no reaped completion left
  *
  * Context: may sleep for seconds.
  */
-void riso_hook_unpoll(struct riso_dev *rd)
+void riso_hook_stop(struct riso_dev *rd)
 {
+	DECLARE_BITMAP(was, RISO_OPS);
+
+	bitmap_copy(was, rd->hooked, RISO_OPS);
+	restore(rd, post_ops, ARRAY_SIZE(post_ops));
+	wait_for_atomic_hooks();
 	restore(rd, poll_ops, ARRAY_SIZE(poll_ops));
 	wait_for_atomic_hooks();
+	note_late(rd, was);
 }
 
 /**
- * riso_hook_post - see every post from now on
- * @rd: the device
- */
-void riso_hook_post(struct riso_dev *rd)
-{
-	swap_in(rd, post_ops, ARRAY_SIZE(post_ops));
-}
-
-/**
- * riso_hook_unpost - undo riso_hook_post()
+ * riso_hook_start - see every post and every completion from now on
  * @rd: the device
  *
  * Context: may sleep for seconds.
+ * Return: 0, or -EBUSY if a hook of another module that does not lead to ours is there. When it
+ * goes it would put back what it has found, and tags would be polled around us.
  */
-void riso_hook_unpost(struct riso_dev *rd)
+int riso_hook_start(struct riso_dev *rd)
 {
-	restore(rd, post_ops, ARRAY_SIZE(post_ops));
+	bool all = swap_in(rd, poll_ops, ARRAY_SIZE(poll_ops));
+
 	wait_for_atomic_hooks();
+	if (all && swap_in(rd, post_ops, ARRAY_SIZE(post_ops)))
+		return 0;
+	riso_hook_stop(rd);
+	return -EBUSY;
 }

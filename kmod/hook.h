@@ -15,9 +15,7 @@ extern struct riso_dev *riso_hook_devs[];
 int riso_hook_attach(struct riso_dev *rd);
 void riso_hook_detach(struct riso_dev *rd);
 bool riso_hook_is_covered(const struct riso_dev *rd);
-void riso_hook_post(struct riso_dev *rd);
-void riso_hook_unpost(struct riso_dev *rd);
-void riso_hook_poll(struct riso_dev *rd);
-void riso_hook_unpoll(struct riso_dev *rd);
+int riso_hook_start(struct riso_dev *rd);
+void riso_hook_stop(struct riso_dev *rd);
 
 #endif /* RISO_HOOK_H */

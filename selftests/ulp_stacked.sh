@@ -3,7 +3,8 @@
 #
 # Another module puts hooks of its own on top of ours, which lead to ours. Then ours have
 # to stay, and work, until it has taken its own out: while modes are switched, when the
-# module shall be unloaded, when the device is removed.
+# module shall be unloaded, when the device is removed. Where its hooks do not lead to ours, ours
+# must not be put in their place.
 #
 # One kernel is enough.
 
@@ -23,7 +24,7 @@ run_case()
 	ktap_print_msg "$(($(seen posts) - posts)) posts above, $((after - before)) chunks below"
 	[ "$(seen posts)" -gt "$posts" ] || return
 	if [ "$1" = governed ]; then
-		[ $((after - before)) -gt 2 ]
+		[ "$after" -gt "$before" ]
 	else
 		[ "$after" -eq "$before" ]
 	fi
@@ -83,14 +84,30 @@ removal()
 	rmmod riso_test_layer && busywait 20 can_unload
 }
 
+# When another's hooks go, what they found comes back: ours would be lost in the middle.
+refused_below()
+{
+	local said status
+
+	load_module && load_test_module riso_test_layer || return
+	said=$(rdma-isolate dev set dev rxe0 mode enable 2>&1)
+	status=$?
+	rmmod riso_test_layer || return
+	ktap_print_msg "$said"
+	[ $status -ne 0 ] && [[ $said == *"another module has put hooks of its own"* ]] &&
+		rdma-isolate dev set dev rxe0 mode enable &&
+		rdma-isolate dev set dev rxe0 mode disable && unload_module
+}
+
 ulp_has_isolation || skip_all "rdma_isolate is not built"
 ulp_setup
 ktap_print_header
-ktap_set_plan 6
+ktap_set_plan 7
 ktap_test_result "both devices enabled" ulp_isolate
 ktap_test_result "hooks on top" stack
 ktap_test_result "disabled and enabled below" switch
 ktap_test_result "unloading waits for them to go" unload_waits
 ktap_test_result "nothing is left" ulp_run size
+ktap_test_result "not enabled below hooks that do not lead to ours" refused_below
 ktap_test_result "a device is removed, they stay" removal
 ktap_finished
