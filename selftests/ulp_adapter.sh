@@ -109,10 +109,10 @@ in_pieces()
 {
 	local status
 
-	rdma-isolate dev set dev rxe0 inflight-bytes 1m &&
+	rdma-isolate dev set dev rxe0 inflight-bytes 1m safe-util "$ULP_RATE" &&
 		adapter_case "$@"
 	status=$?
-	rdma-isolate dev set dev rxe0 inflight-bytes auto && return $status
+	rdma-isolate dev set dev rxe0 inflight-bytes auto safe-util "$ULP_SAFE" && return $status
 }
 
 CASES=(
@@ -120,7 +120,7 @@ CASES=(
 	"an event is asked for, READs|adapter_case arm op=read"
 	"completions go with a queue pair that is destroyed|adapter_case purge op=write"
 	"completions go with a queue pair that is reset|adapter_case purge op=reset"
-	"a part has failed, and is found while the queue pair is destroyed|in_pieces dying len=100000"
+	"a part has failed, and is found while the queue pair is destroyed|in_pieces dying op=write len=100000"
 	"the device is full for seconds|is_full 12 3"
 	"the device tells to try again|is_full 11 2"
 	"the device is full when it is drained|adapter_case fulldrain after=1"

@@ -11,6 +11,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/rcupdate.h>
 #include <linux/string.h>
 
 #include "case.h"
@@ -22,6 +23,13 @@
 #include "message.h"
 #include "qp.h"
 #include "wr.h"
+
+/* Nobody looks into a CQ on its owner's behalf before a grace period has gone by. */
+static void await_reaper(void)
+{
+	synchronize_rcu();
+	ulp_await_silence();
+}
 
 /*
  * Messages that have all arrived and completed while nobody polled: whatever looked for their
@@ -45,7 +53,7 @@ static int post_unpolled(struct ulp_ctx *ctx, u32 first, u32 n)
 	err = err ? : ulp_post(lane, &send) ? : ulp_wait_lane(ctx->qb[0].recv);
 	/* The sender hears of the last one later than the receiver. */
 	if (!err)
-		ulp_await_silence();
+		await_reaper();
 	return err;
 }
 
@@ -151,6 +159,10 @@ int ulp_case_dying(struct ulp_ctx *ctx)
 	err = ulp_connect(ctx);
 	if (err)
 		return err;
+	/* More than one piece is posted only when it is known how long the path is. */
+	err = run_one(ctx, 1);
+	if (err)
+		return err;
 	lane = ctx->qa[0].send;
 	op = ulp_make_op(ctx, IB_WR_RDMA_WRITE, 0, 1, ctx->arg.len);
 	op.flags = IB_SEND_SIGNALED;
@@ -160,7 +172,7 @@ int ulp_case_dying(struct ulp_ctx *ctx)
 	    !ulp_layer_read(ctx, &before))
 		return -EIO;
 	err = ulp_post(lane, &op);
-	ulp_await_silence();
+	await_reaper();
 	ulp_destroy_qp(ctx, &ctx->qa[0]);
 	lane->closed = true;
 	ulp_layer_refuse(ctx, 0, 0);
