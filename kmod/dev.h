@@ -224,6 +224,7 @@ struct riso_change {
  * @quiet: CQs whose owners the reaper wakes up
  * @arb: one arbiter for each direction
  * @stats: counters
+ * @folds: how often counts of a group that goes were added to @stats
  * @timer: runs the scheduler for the clock, or looks for completions
  * @parked: flows whose provider queue was full
  * @managed: flows that have a queue, under @mutex
@@ -328,6 +329,7 @@ struct riso_dev {
 	struct list_head quiet;
 	struct riso_arb arb[RISO_DIRS];
 	u64 stats[RISO_STAT_MAX];
+	u64 folds;
 	struct hrtimer timer;
 
 	/* seldom */

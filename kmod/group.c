@@ -136,20 +136,25 @@ static void free_group_rcu(struct rcu_head *head)
 	kfree(g);
 }
 
-/* The group goes: its counts become those of the device. A reader sees them once. */
+/*
+ * The group goes: its counts become those of the device. A reader who sees that it happened
+ * adds up anew, see riso_dev_stats(). A group of a program has no counts: programs, which may
+ * come and go all the time, keep no reader busy.
+ */
 static void fold_passed(struct riso_dev *rd, struct riso_group *g)
 {
 	struct riso_passed sum;
 	int dir;
 
+	if (!g->passed)
+		return;
 	riso_passed_sum(g->passed, &sum);
 	spin_lock_irq(&rd->lock);
-	write_seqcount_begin(&rd->cfg_seq);
+	rd->folds++;
 	rd->stats[RISO_STAT_PASSED_WRS] += sum.wrs;
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		rd->stats[RISO_STAT_PASSED_BYTES] += sum.bytes[dir];
 	g->folded = true;
-	write_seqcount_end(&rd->cfg_seq);
 	spin_unlock_irq(&rd->lock);
 }
 

@@ -3,15 +3,19 @@
  * Counters of a device and their names.
  *
  * The counters are under &riso_dev.lock, which whoever counts holds already; those
- * of observe mode are per CPU.
+ * of observe mode are per CPU. Readers walk the groups under RCU, and may sleep in between.
  */
 
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "dev.h"
+#include "group.h"
 #include "passed.h"
 #include "stats.h"
+
+/* Where groups go all the time the fourth sum has to do. What it lacks the next look finds. */
+enum { RISO_STAT_TRIES = 4 };
 
 const char * const riso_stat_names[RISO_STAT_MAX] = {
 	[RISO_STAT_WR_QUEUED] = "wr_queued",
@@ -50,30 +54,46 @@ const char * const riso_stat_names[RISO_STAT_MAX] = {
 	[RISO_STAT_SIZE + RISO_SIZE_MORE] = "size_more",
 };
 
-void riso_dev_stats(struct riso_dev *rd, u64 *vals)
+/*
+ * Copy the counters, and add those of the groups that are not among them. Returns false if a
+ * group has gone meanwhile, which may be in neither.
+ */
+static bool sum_counters(struct riso_dev *rd, u64 *vals)
 {
-	struct riso_traffic seen;
 	struct riso_passed sum;
 	struct riso_group *g;
-	unsigned long flags;
 	unsigned long id;
-	unsigned int seq;
+	int visits = 0;
+	bool same;
+	u64 folds;
 
+	spin_lock_irq(&rd->lock);
+	memcpy(vals, rd->stats, sizeof(rd->stats));
+	folds = rd->folds;
+	spin_unlock_irq(&rd->lock);
 	rcu_read_lock();
-	do {
-		seq = read_seqcount_begin(&rd->cfg_seq);
-		spin_lock_irqsave(&rd->lock, flags);
-		memcpy(vals, rd->stats, sizeof(rd->stats));
-		spin_unlock_irqrestore(&rd->lock, flags);
-		xa_for_each(&rd->groups, id, g) {
-			if (READ_ONCE(g->folded))
-				continue;
+	xa_for_each(&rd->groups, id, g) {
+		if (!READ_ONCE(g->folded)) {
 			riso_passed_sum(READ_ONCE(g->passed), &sum);
 			vals[RISO_STAT_PASSED_WRS] += sum.wrs;
 			vals[RISO_STAT_PASSED_BYTES] += sum.bytes[RISO_TX] + sum.bytes[RISO_RX];
 		}
-	} while (read_seqcount_retry(&rd->cfg_seq, seq));
+		riso_group_pass_over(&visits);
+	}
 	rcu_read_unlock();
+	spin_lock_irq(&rd->lock);
+	same = rd->folds == folds;
+	spin_unlock_irq(&rd->lock);
+	return same;
+}
+
+void riso_dev_stats(struct riso_dev *rd, u64 *vals)
+{
+	int tries = RISO_STAT_TRIES;
+	struct riso_traffic seen;
+
+	while (!sum_counters(rd, vals) && --tries)
+		cond_resched();
 	vals[RISO_STAT_CQE_REAPED] = atomic_long_read(&rd->reaped);
 	riso_observe_total(rd, &seen);
 	vals[RISO_STAT_OBSERVED_WRS] = seen.n[RISO_SEEN_WRS];

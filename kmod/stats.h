@@ -49,7 +49,7 @@ struct riso_dev;
  * @rd: the device
  * @vals: RISO_STAT_MAX values, in the order of &enum riso_stat
  *
- * Context: any.
+ * Context: may sleep.
  */
 void riso_dev_stats(struct riso_dev *rd, u64 *vals);
 
