@@ -393,29 +393,23 @@ static void update_pacing(struct riso_dev *rd)
 	rd->pacings++;
 }
 
-/**
- * riso_process_refresh_all - tell processes how they shall post
- * @rd: the device
- *
- * A few at a time, so that nobody waits for all of them.
- *
- * Context: may sleep, under no lock that is taken inside &riso_dev.mutex.
+/*
+ * Do something about each process, a few at a time, so that nobody waits for all of them. Others
+ * move those that they have looked at behind the rest, too, so one may be left out.
  */
-void riso_process_refresh_all(struct riso_dev *rd)
+static void visit_all(struct riso_dev *rd, void (*visit)(struct riso_process *pr))
 {
 	struct riso_process *pr;
 	u32 left;
 	int n;
 
 	spin_lock_irq(&rd->lock);
-	update_pacing(rd);
-	/* Others move those that they have looked at behind the rest, too. */
 	for (left = rd->num_processes; left; ) {
 		for (n = 0; left && n < RISO_PROCESS_VISITS; n++, left--) {
 			pr = list_first_entry_or_null(&rd->processes, struct riso_process, list);
 			if (!pr)
 				break;
-			update_process(pr);
+			visit(pr);
 			list_move_tail(&pr->list, &rd->processes);
 		}
 		if (!n)
@@ -424,6 +418,34 @@ void riso_process_refresh_all(struct riso_dev *rd)
 		spin_lock_irq(&rd->lock);
 	}
 	spin_unlock_irq(&rd->lock);
+}
+
+/**
+ * riso_process_refresh_all - tell processes how they shall post
+ * @rd: the device
+ *
+ * One that is left out is told by whoever has moved it, or by the watch.
+ *
+ * Context: may sleep, under no lock that is taken inside &riso_dev.mutex.
+ */
+void riso_process_refresh_all(struct riso_dev *rd)
+{
+	spin_lock_irq(&rd->lock);
+	update_pacing(rd);
+	spin_unlock_irq(&rd->lock);
+	visit_all(rd, update_process);
+}
+
+/**
+ * riso_process_forget_all - what processes have done until now does not count
+ * @rd: a device that does not post yet
+ *
+ * Context: &riso_dev.mutex, so that none joins, may sleep.
+ */
+void riso_process_forget_all(struct riso_dev *rd)
+{
+	lockdep_assert_held(&rd->mutex);
+	visit_all(rd, riso_grant_forget);
 }
 
 /**
@@ -504,17 +526,23 @@ void riso_process_leave(struct riso_process *pr)
 
 /**
  * riso_process_leave_all - the device goes, nobody takes part any more
- * @rd: the device
+ * @rd: the device, which nobody can join
  *
  * Context: may sleep.
  */
 void riso_process_leave_all(struct riso_dev *rd)
 {
-	struct riso_process *pr, *tmp;
+	struct riso_process *pr;
+	int n = 0;
 
 	spin_lock_irq(&rd->lock);
-	list_for_each_entry_safe(pr, tmp, &rd->processes, list)
+	while ((pr = list_first_entry_or_null(&rd->processes, struct riso_process, list))) {
 		riso_process_leave(pr);
+		if (++n % RISO_PROCESS_VISITS)
+			continue;
+		spin_unlock_irq(&rd->lock);
+		spin_lock_irq(&rd->lock);
+	}
 	spin_unlock_irq(&rd->lock);
 }
 

@@ -21,6 +21,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 u64 riso_process_open_limit(const struct riso_dev *rd, enum riso_dir dir);
 void riso_process_read_some(struct riso_dev *rd, u64 now);
 void riso_process_refresh_all(struct riso_dev *rd);
+void riso_process_forget_all(struct riso_dev *rd);
 void riso_process_ask(struct riso_process *pr);
 int riso_process_join(struct riso_process *pr);
 void riso_process_leave(struct riso_process *pr);

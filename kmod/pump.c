@@ -11,7 +11,6 @@
 #include "compat.h"
 #include "cq_poll.h"
 #include "flow.h"
-#include "grant.h"
 #include "limits.h"
 #include "process.h"
 #include "pump.h"
@@ -123,18 +122,16 @@ void riso_pump_init(struct riso_dev *rd)
 
 /**
  * riso_pump_start - let the timer run
- * @rd: the device
+ * @rd: the device, with nothing held
  *
- * Context: may sleep.
+ * Context: &riso_dev.mutex, may sleep.
  */
 void riso_pump_start(struct riso_dev *rd)
 {
-	struct riso_process *pr;
-
+	/* Before the timer looks at them. */
+	riso_process_forget_all(rd);
 	spin_lock_irq(&rd->lock);
 	rd->running = true;
-	list_for_each_entry(pr, &rd->processes, list)
-		riso_grant_forget(pr);
 	spin_unlock_irq(&rd->lock);
 }
 

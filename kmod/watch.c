@@ -145,8 +145,8 @@ void riso_watch_start(struct riso_dev *rd)
 	riso_dev_lock(rd);
 	xa_for_each(&rd->groups, id, g)
 		memset(g->pressure.avg, 0, sizeof(g->pressure.avg));
-	riso_dev_unlock(rd);
 	riso_pump_start(rd);
+	riso_dev_unlock(rd);
 	queue_delayed_work(riso_wq, &rd->watch, nsecs_to_jiffies(RISO_CHECK_NS));
 }
 
