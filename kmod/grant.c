@@ -14,8 +14,10 @@
  * that is stopped costs the others two grants. Nor does one that does not post: after
  * RISO_UNUSED_STOP grants the last one, a chunk, stays good until it posts under it.
  *
- * Everything here is under &riso_dev.lock, in any context, and bounded, except
- * riso_grant_wishes(), which takes no lock.
+ * Everything here is under &riso_dev.lock, in any context, and bounded. But
+ * riso_grant_wishes() takes no lock, and what reads &riso_upage.passed, which may be
+ * RISO_USER_LANES cache lines, runs in process context: riso_grant_read_passed() and
+ * riso_grant_forget().
  */
 
 #include <linux/compiler.h>
@@ -81,7 +83,7 @@ static u64 advance(struct riso_process *pr, u64 *old, u64 new)
 	return 0;
 }
 
-/* What it has posted without telling more of it than how much */
+/* What it has posted without telling more of it than how much: up to RISO_USER_LANES cache lines */
 static u64 sum_passed(const struct riso_upage *page, int dir)
 {
 	u32 num = min_t(u32, READ_ONCE(page->lanes), RISO_USER_LANES);
@@ -93,20 +95,13 @@ static u64 sum_passed(const struct riso_upage *page, int dir)
 	return sum;
 }
 
-/* Threads that count in one place at a time may set it back: that is nobody's fault. */
-static u64 advance_passed(struct riso_process_dir *ud, u64 sum)
-{
-	u64 delta = sum - ud->passed;
-
-	ud->passed = sum;
-	return delta <= RISO_STEP_MAX ? delta : 0;
-}
-
 /**
  * riso_grant_forget - what a process has done until now does not count
  * @pr: the process
  *
  * Nobody has looked while the device was idle, and it may be any amount.
+ *
+ * Context: process, under &riso_dev.lock.
  */
 void riso_grant_forget(struct riso_process *pr)
 {
@@ -165,7 +160,7 @@ void riso_grant_init(struct riso_process *pr)
  * @pr: the process
  * @dir: direction
  * @now: time, ns
- * @posted: cost bytes that it has posted since the last call
+ * @posted: cost bytes that it has posted since the last call, without &riso_upage.passed
  * @debt: those of them for which there was no grant
  *
  * Return: cost bytes that it may be granted, 0 as long as two grants are good.
@@ -197,7 +192,6 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 	*posted = advance(pr, &ud->posted, READ_ONCE(page->posted));
 	*debt = min(*debt, *posted);
 	note_use(ud, *posted - *debt);
-	*posted += advance_passed(ud, sum_passed(pr->upage, dir));
 	if ((s32)(ud->seq - taken) < 0)
 		blame(pr, RISO_FAULT_TAKEN);
 	out = ud->posted - ud->done;
@@ -216,6 +210,28 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 		blame(pr, RISO_FAULT_UNSPENT);
 	ud->want = 0;
 	return 0;
+}
+
+/**
+ * riso_grant_read_passed - look at what a process posts without telling more than how much
+ * @pr: the process
+ * @dir: direction
+ *
+ * It says who is active and is counted, and no grant depends on it. Threads that count in one
+ * place at a time may set it back: that is nobody's fault.
+ *
+ * Context: process, under &riso_dev.lock, as the page has many places to read.
+ * Return: cost bytes since the last call.
+ */
+u64 riso_grant_read_passed(struct riso_process *pr, enum riso_dir dir)
+{
+	struct riso_process_dir *ud = &pr->dir[dir];
+	u64 sum = sum_passed(pr->upage, dir);
+	u64 delta = sum - ud->passed;
+
+	lockdep_assert_held(&pr->rd->lock);
+	ud->passed = sum;
+	return delta <= RISO_STEP_MAX ? delta : 0;
 }
 
 /**

@@ -123,6 +123,7 @@ void riso_grant_init(struct riso_process *pr);
 void riso_grant_forget(struct riso_process *pr);
 u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 		    u64 *posted, u64 *debt);
+u64 riso_grant_read_passed(struct riso_process *pr, enum riso_dir dir);
 bool riso_grant_wishes(const struct riso_process *pr);
 void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
 		     u64 not_after, u64 now);

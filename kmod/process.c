@@ -111,24 +111,37 @@ static void charge_debt(struct riso_process *pr, enum riso_dir dir, u64 debt, u6
 	riso_line_charge(rd, dir, pr->group, &bill, now);
 }
 
+/* Count what a process has posted. Where nobody gives grants, it says who is active. */
+static void note_posted(struct riso_process *pr, enum riso_dir dir, u64 posted, u64 now)
+{
+	struct riso_dev *rd = pr->rd;
+
+	pr->group->bytes[dir] += posted;
+	/* Without a queue pair that can send it has posted nothing. */
+	if (!posted || pr->mode != RISO_USER_OPEN || !READ_ONCE(pr->group->senders))
+		return;
+	pr->group->used_ns += riso_cost_of(rd, posted, 0, rd->cfg.max_rate);
+	riso_line_note_active(&rd->arb[dir], pr->group, now);
+}
+
 /* See what a process has done, and what it wants. */
 static u64 read_process(struct riso_process *pr, enum riso_dir dir, u64 now)
 {
-	struct riso_dev *rd = pr->rd;
 	u64 posted, debt, need;
 
 	need = riso_grant_read(pr, dir, now, &posted, &debt);
 	update_process_load(pr, dir);
-	pr->group->bytes[dir] += posted;
-	/* Without a queue pair that can send it has posted nothing. */
+	note_posted(pr, dir, posted, now);
 	if (!READ_ONCE(pr->group->senders))
 		return 0;
 	charge_debt(pr, dir, debt, now);
-	if (posted && pr->mode == RISO_USER_OPEN) {
-		pr->group->used_ns += riso_cost_of(rd, posted, 0, rd->cfg.max_rate);
-		riso_line_note_active(&rd->arb[dir], pr->group, now);
-	}
 	return pr->mode == RISO_USER_PACED ? need : 0;
+}
+
+/* See what it has posted besides. It is for process context, see riso_grant_read_passed(). */
+static void read_passed(struct riso_process *pr, enum riso_dir dir, u64 now)
+{
+	note_posted(pr, dir, riso_grant_read_passed(pr, dir), now);
 }
 
 static void set_asking(struct riso_process *pr, enum riso_dir dir, bool asks)
@@ -497,7 +510,7 @@ int riso_process_join(struct riso_process *pr)
  * riso_process_leave - a process does not take part any more
  * @pr: the process; may have left before
  *
- * Context: under &riso_dev.lock.
+ * Context: process, under &riso_dev.lock.
  */
 void riso_process_leave(struct riso_process *pr)
 {
@@ -512,8 +525,10 @@ void riso_process_leave(struct riso_process *pr)
 	WRITE_ONCE(pr->modes, pr->modes + 1);
 	WRITE_ONCE(pr->rd->num_processes, pr->rd->num_processes - 1);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		if (pr->rd->running)
+		if (pr->rd->running) {
 			read_process(pr, dir, now);
+			read_passed(pr, dir, now);
+		}
 		set_asking(pr, dir, false);
 		pr->rd->arb[dir].pacer.load -= pr->dir[dir].load;
 		pr->rd->arb[dir].process_load -= pr->dir[dir].load;
@@ -546,9 +561,21 @@ void riso_process_leave_all(struct riso_dev *rd)
 	spin_unlock_irq(&rd->lock);
 }
 
+static void watch_process(struct riso_process *pr)
+{
+	u64 now = ktime_get_ns();
+	int dir;
+
+	look_at_process(pr, false, now);
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		read_passed(pr, dir, now);
+}
+
 /**
  * riso_process_watch - see who is active, a few at a time
  * @rd: the device
+ *
+ * One that is left out is seen the next time.
  *
  * Context: may sleep.
  * Return: how many processes take part.
@@ -556,13 +583,8 @@ void riso_process_leave_all(struct riso_dev *rd)
 u32 riso_process_watch(struct riso_dev *rd)
 {
 	u32 processes = READ_ONCE(rd->num_processes);
-	u32 seen;
 
-	for (seen = 0; seen < processes; seen += RISO_PROCESS_VISITS) {
-		spin_lock_irq(&rd->lock);
-		riso_process_read_some(rd, ktime_get_ns());
-		spin_unlock_irq(&rd->lock);
-	}
+	visit_all(rd, watch_process);
 	riso_process_refresh_all(rd);
 	return processes;
 }
