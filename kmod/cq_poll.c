@@ -35,8 +35,17 @@
 #include "turn.h"
 #include "window.h"
 
-/* CQs that the reaper looks at in one go */
-enum { RISO_REAP_CQS = 8 };
+enum {
+	/* CQs that the reaper looks at in one go */
+	RISO_REAP_CQS = 8,
+	/*
+	 * It finds them by the first 16 flows that are stale, and the first 16 others. There may
+	 * be thousands, and posts wait for it.
+	 */
+	RISO_REAP_FLOWS = 16,
+	/* Where there are more flows it searches an eighth of the table of CQs as well. */
+	RISO_REAP_BUCKETS = (1 << RISO_CQ_HASH_BITS) / 8,
+};
 
 /* Work requests have ended: their bytes are out of the device, and added to @wire. */
 static void end_slot(struct riso_slots *s, struct riso_slot *slot, u64 *wire)
@@ -340,48 +349,93 @@ bool riso_cq_reap_one(struct riso_cq *c)
 	return b.ours || got > 0;
 }
 
+/* What the reaper looks at in one go: each CQ once */
+struct reaping {
+	struct riso_cq *cqs[RISO_REAP_CQS];
+	int num;
+};
+
+/* There has to be room for it. */
+static void add_cq(struct reaping *r, struct riso_cq *c)
+{
+	int i;
+
+	for (i = 0; i < r->num; i++)
+		if (r->cqs[i] == c)
+			return;
+	r->cqs[r->num++] = c;
+}
+
+/* CQs that are quiet. Should there be more than fit, they take turns. */
+static void add_quiet(struct reaping *r, struct riso_dev *rd)
+{
+	struct riso_cq *c;
+
+	while (r->num < RISO_REAP_CQS) {
+		c = list_first_entry_or_null(&rd->quiet, struct riso_cq, quiet_list);
+		if (!c || (r->num && c == r->cqs[0]))
+			break;
+		r->cqs[r->num++] = c;
+		list_move_tail(&c->quiet_list, &rd->quiet);
+	}
+}
+
+/* CQs of the first flows of a list, which have waited longest. Says whether these are all. */
+static bool add_waiting(struct reaping *r, const struct list_head *flows)
+{
+	int left = RISO_REAP_FLOWS;
+	struct riso_flow *f;
+
+	list_for_each_entry(f, flows, reap) {
+		if (!left-- || r->num == RISO_REAP_CQS)
+			return false;
+		add_cq(r, f->cq);
+	}
+	return true;
+}
+
+/* CQs that any flow has something out in. These take turns, too, by where they are in the table. */
+static void add_others(struct reaping *r, struct riso_dev *rd)
+{
+	struct riso_cq *c;
+	int i;
+
+	for (i = 0; i < RISO_REAP_BUCKETS && r->num < RISO_REAP_CQS; i++) {
+		hlist_for_each_entry_rcu(c, &rd->cqs[rd->reap_bucket], hash)
+			if (c->flows_out && r->num < RISO_REAP_CQS)
+				add_cq(r, c);
+		rd->reap_bucket = (rd->reap_bucket + 1) % HASH_SIZE(rd->cqs);
+	}
+}
+
 /**
  * riso_cq_reap - look for completions that nobody has polled yet
  * @rd: the device
  *
- * Looks at quiet CQs first, then at those of the flows that have waited longest.
+ * Looks at quiet CQs first, then at those of the flows that have waited longest, then at others
+ * that flows have something out in.
  *
  * Context: any but under a lock of ours.
  * Return: true if there was something.
  */
 bool riso_cq_reap(struct riso_dev *rd)
 {
-	struct riso_cq *cqs[RISO_REAP_CQS];
-	struct riso_flow *f;
-	struct riso_cq *c;
+	struct reaping r = {};
 	unsigned long flags;
 	bool found = false;
-	int n = 0;
+	bool all;
 	int i;
 
 	rcu_read_lock();
 	spin_lock_irqsave(&rd->lock, flags);
-	/* Should there be more than fit, they take turns. */
-	for (; n < RISO_REAP_CQS; n++) {
-		c = list_first_entry_or_null(&rd->quiet, struct riso_cq,
-					     quiet_list);
-		if (!c || (n && c == cqs[0]))
-			break;
-		cqs[n] = c;
-		list_move_tail(&c->quiet_list, &rd->quiet);
-	}
-	list_for_each_entry(f, &rd->reap, reap) {
-		if (n == RISO_REAP_CQS)
-			break;
-		for (i = 0; i < n; i++)
-			if (cqs[i] == f->cq)
-				break;
-		if (i == n)
-			cqs[n++] = f->cq;
-	}
+	add_quiet(&r, rd);
+	all = add_waiting(&r, &rd->stale);
+	all &= add_waiting(&r, &rd->reap);
+	if (!all)
+		add_others(&r, rd);
 	spin_unlock_irqrestore(&rd->lock, flags);
-	for (i = 0; i < n; i++)
-		found |= riso_cq_reap_one(cqs[i]);
+	for (i = 0; i < r.num; i++)
+		found |= riso_cq_reap_one(r.cqs[i]);
 	rcu_read_unlock();
 	return found;
 }

@@ -221,6 +221,8 @@ struct riso_change {
  * @told_rate: @delivered as listeners were told last, under @control
  * @shaped_ns: when @was_shaped was set last
  * @reap: flows with slots unretired, the one that posted longest ago first
+ * @stale: such flows that are stale, in the same order: those in @reap have posted later
+ * @reap_bucket: of @cqs, where the reaper goes on if there are more flows than it looks at
  * @quiet: CQs whose owners the reaper wakes up
  * @arb: one arbiter for each direction
  * @stats: counters
@@ -326,6 +328,8 @@ struct riso_dev {
 	u64 told_rate;
 	u64 shaped_ns;
 	struct list_head reap;
+	struct list_head stale;
+	u32 reap_bucket;
 	struct list_head quiet;
 	struct riso_arb arb[RISO_DIRS];
 	u64 stats[RISO_STAT_MAX];

@@ -66,7 +66,7 @@ enum riso_flow_mode {
  * @paused: nobody may begin to post for this flow
  * @debt: its next batch does not wait
  * @stale: what it has out does not stand in the NIC
- * @reap: in riso_dev.reap: slots unretired
+ * @reap: in riso_dev.reap, or in riso_dev.stale: slots unretired
  * @inflight: wire bytes posted, not completed
  * @load: its part of riso_out.bytes
  * @far: its part of riso_out.far

@@ -108,6 +108,7 @@ void riso_pump_init(struct riso_dev *rd)
 	INIT_LIST_HEAD(&rd->parked);
 	INIT_LIST_HEAD(&rd->quiet);
 	INIT_LIST_HEAD(&rd->reap);
+	INIT_LIST_HEAD(&rd->stale);
 	INIT_LIST_HEAD(&rd->managed);
 	INIT_LIST_HEAD(&rd->news);
 	INIT_LIST_HEAD(&rd->processes);

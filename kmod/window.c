@@ -238,17 +238,14 @@ static void mark_stale_flow(struct riso_dev *rd, enum riso_dir dir, u64 limit, u
 			  4 * riso_time_of(limit, rd->cfg.max_rate));
 	struct riso_flow *f;
 
-	list_for_each_entry(f, &rd->reap, reap) {
-		if (now - f->progress_ns < stale)
-			break;
-		if (f->stale)
-			continue;
-		f->stale = true;
-		rd->arb[dir].estimate.slack = true;
-		riso_window_update(f, RISO_TX);
-		riso_window_update(f, RISO_RX);
-		break;
-	}
+	f = list_first_entry_or_null(&rd->reap, struct riso_flow, reap);
+	if (!f || now - f->progress_ns < stale)
+		return;
+	f->stale = true;
+	list_move_tail(&f->reap, &rd->stale);
+	rd->arb[dir].estimate.slack = true;
+	riso_window_update(f, RISO_TX);
+	riso_window_update(f, RISO_RX);
 }
 
 static enum riso_dir slot_dir(const struct riso_slot *slot)
@@ -267,7 +264,8 @@ static u64 due_of(const struct riso_flow *f, const struct riso_slot *slot)
 
 static const struct riso_slot *find_oldest(struct riso_dev *rd, const struct riso_flow **f)
 {
-	*f = list_first_entry_or_null(&rd->reap, struct riso_flow, reap);
+	*f = list_first_entry_or_null(list_empty(&rd->stale) ? &rd->reap : &rd->stale,
+				      struct riso_flow, reap);
 	if (!*f || (*f)->path.rtt_min == RISO_NEVER)
 		return NULL;
 	return riso_tag_oldest((*f)->slots);
