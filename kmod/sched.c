@@ -148,7 +148,7 @@ void riso_sched_arm(struct riso_dev *rd, u64 now)
 	/*
 	 * Where chunks are too short for a timer, events of the provider start the next run
 	 * and the timer is the backstop. If this run used up its drops, others still stand
-	 * behind those that it dropped: then the timer fires at once.
+	 * behind those that it dropped: then the timer fires as soon as find_rest_end() says.
 	 */
 	if (!rd->paces_chunks && rd->drops)
 		when = max(when, now + RISO_TICK_NS / 2);
@@ -209,6 +209,18 @@ static bool pick_behind(struct riso_dev *rd, struct riso_turn *t, u64 *now, int 
 	return true;
 }
 
+/*
+ * When does a run go on that began at @start and leaves something over? After as long as it took,
+ * so that the timer leaves about half of the CPU to whom it interrupts. A run may have been
+ * interrupted itself: no more counts than completions are looked for in.
+ */
+static u64 find_rest_end(u64 start)
+{
+	u64 now = ktime_get_ns();
+
+	return now + min_t(u64, now - start, RISO_REAP_MAX_NS);
+}
+
 /* The provider did not take all of a batch: what was charged for the rest is not owed. */
 static void refund(struct riso_flow *f, const struct riso_untaken *rest)
 {
@@ -251,6 +263,7 @@ void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		   unsigned long *flags, u64 now)
 {
 	int batches = RISO_RUN_BATCHES;
+	u64 start = now;
 	u32 wrs = 0;
 	struct riso_turn t;
 	bool picked;
@@ -307,6 +320,8 @@ void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 		if (f->paused)
 			wake_up_all(&rd->wait);
 	}
+	if (rd->want_ns <= now)
+		rd->want_ns = find_rest_end(start);
 	rd->ran_ns = now;
 	riso_sched_arm(rd, now);
 }
