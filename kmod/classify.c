@@ -36,22 +36,23 @@ void riso_classify_flow(struct riso_flow *f)
 	lockdep_assert_held(&rd->mutex);
 	if (rd->buried)
 		return;
-	was = f->class;
+	was = f->rule_class;
 	could = f->choose;
 	cut = f->cut_imm;
 	if (riso_rule_match(&f->who, rd->ibdev->name, &rule)) {
 		f->choose = rule.choose;
 		f->cut_imm = rule.cut_imm;
-		f->class = f->wishes && f->choose ? f->wish : rule.class;
+		f->rule_class = rule.class;
 		f->rule_id = rule.id;
 		f->weight = rule.weight;
 	} else {
 		f->choose = false;
 		f->cut_imm = false;
-		f->class = RISO_CLASS_BANDWIDTH;
+		f->rule_class = RISO_CLASS_BANDWIDTH;
 		f->rule_id = 0;
 		f->weight = RISO_WEIGHT_DEFAULT;
 	}
+	f->class = f->wishes && f->choose ? f->wish : f->rule_class;
 	riso_manage_join_group(f);
 	if (riso_reason_wants(f) && !f->cq_room)
 		riso_cq_reserve(f, f->qp->send_cq);
@@ -64,8 +65,9 @@ void riso_classify_flow(struct riso_flow *f)
 	spin_lock_irq(&rd->lock);
 	if (f->slots)
 		f->slots->class = f->class;
-	if (f->group && f->group->process &&
-	    (f->class != was || f->choose != could || f->cut_imm != cut))
+	/* What is new asks by itself, and who wishes a class is answered. */
+	if (f->shown && f->group && f->group->process &&
+	    (f->rule_class != was || f->choose != could || f->cut_imm != cut))
 		riso_grant_classes(f->group->process);
 	mode = f->mode;
 	if (f->q.recs && riso_reason_of(f) == RISO_REASON_NONE)

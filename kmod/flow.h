@@ -93,6 +93,7 @@ enum riso_flow_mode {
  * @qp_type: of @qp, which may be gone when a dump shows it
  * @report: why its process does not govern it, as that says
  * @wish: class that its process would like, if @wishes
+ * @rule_class: class that the rules give it, whatever its process would like
  * @rule_id: rule that gave class and weight, 0 for none
  * @weight: of its group
  * @cq_room: CQEs reserved in @cq
@@ -202,6 +203,7 @@ struct riso_flow {
 	enum ib_qp_type qp_type;
 	enum riso_reason report;
 	enum riso_class wish;
+	enum riso_class rule_class;
 	u32 rule_id;
 	u32 weight;
 	u32 cq_room;

@@ -336,7 +336,7 @@ void riso_grant_linger(struct riso_process *pr, u64 until)
 }
 
 /**
- * riso_grant_classes - the class of a registered QP has changed
+ * riso_grant_classes - the rules treat a QP otherwise than they did
  * @pr: the process
  */
 void riso_grant_classes(struct riso_process *pr)

@@ -81,7 +81,7 @@ struct riso_process_dir {
  * @upage: what it tells
  * @pacings: &riso_dev.pacings when @kpage was written
  * @mode: what @kpage says
- * @classes: what @kpage says, one more with each change of the class of a QP
+ * @classes: what @kpage says, one more when the rules treat a QP otherwise
  * @modes: changes with @mode and @gone
  * @gone: it has left, or its device has gone
  * @offset_ns: what its clock, of its time namespace, is ahead of ours

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * These cases try what ATTACH and REGISTER refuse.
+ * These cases try what ATTACH and REGISTER refuse, and see when a process is to ask again.
  */
 #include <errno.h>
 #include <sched.h>
@@ -100,6 +100,51 @@ bool pages_registering(void)
 	share_connect_qp(&s);
 	while (ok && !s.k->dir[0].seq)
 		ok = !share_wait(&s, 100000);
+	share_leave(&s);
+	return ok;
+}
+
+/* Is the process to ask again, soon? */
+static bool asks_again(const struct share *s, __u32 *classes)
+{
+	__u32 before = *classes;
+	int n;
+
+	for (n = 0; n < 1000 && *classes == before; n++) {
+		usleep(10000);
+		*classes = __atomic_load_n(&s->k->classes, __ATOMIC_ACQUIRE);
+	}
+	return *classes != before;
+}
+
+/* Is another queue pair given @class, and no other one asked for again? */
+static bool adds_quietly(const struct share *s, __u32 wish, __u32 class)
+{
+	__u32 before = __atomic_load_n(&s->k->classes, __ATOMIC_ACQUIRE);
+	struct share other = *s;
+	bool ok;
+
+	share_make_qp(&other);
+	share_connect_qp(&other);
+	ok = !share_register(s->fd, other.qp->qp_num, &wish) && wish == class;
+	ibv_destroy_qp(other.qp);
+	return ok && __atomic_load_n(&s->k->classes, __ATOMIC_ACQUIRE) == before;
+}
+
+/* Rules have a process ask again, but neither a queue pair of its own nor a wish. */
+bool pages_asking_again(void)
+{
+	struct share s = share_join();
+	__u32 classes = __atomic_load_n(&s.k->classes, __ATOMIC_ACQUIRE);
+	unsigned int rule;
+	bool ok;
+
+	ok = adds_quietly(&s, RISO_CLASS_BY_RULE, RISO_CLASS_BANDWIDTH);
+	rule = pages_add_rule("comm user_pages class bandwidth choose on");
+	ok = rule && asks_again(&s, &classes) && ok;
+	ok = adds_quietly(&s, RISO_CLASS_BY_RULE, RISO_CLASS_BANDWIDTH) && ok;
+	ok = adds_quietly(&s, RISO_CLASS_LATENCY, RISO_CLASS_LATENCY) && ok;
+	ok = !pages_delete_rule(rule) && asks_again(&s, &classes) && ok;
 	share_leave(&s);
 	return ok;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * These functions configure the device. They report and read why a process does not govern a
- * queue pair.
+ * These functions configure the device and add rules. They report and read why a process does
+ * not govern a queue pair.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +26,30 @@ int pages_configure(const char *settings)
 	char line[128];
 
 	snprintf(line, sizeof(line), "rdma-isolate dev set dev %s %s", pages_device, settings);
+	return system(line);
+}
+
+/* The id of a new rule, or 0 */
+unsigned int pages_add_rule(const char *rule)
+{
+	unsigned int id = 0;
+	char line[128];
+	FILE *pipe;
+
+	snprintf(line, sizeof(line), "rdma-isolate -j rule add %s", rule);
+	pipe = popen(line, "r");
+	if (pipe && fscanf(pipe, " [ { \"id\" : %u", &id) != 1)
+		id = 0;
+	if (pipe && pclose(pipe))
+		id = 0;
+	return id;
+}
+
+int pages_delete_rule(unsigned int id)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "rdma-isolate rule delete id %u", id);
 	return system(line);
 }
 

@@ -39,6 +39,7 @@ static const struct {
 	{ "closed before it attaches", pages_closing_before },
 	{ "closed again and again", pages_closing_on },
 	{ "register", pages_registering },
+	{ "register again", pages_asking_again },
 	{ "many files", pages_many_files },
 	{ "many files of a container", pages_many_files_of_container },
 	{ "many places of a user", pages_many_places },

@@ -24,6 +24,8 @@ extern size_t pages_page;
 
 /* device.c */
 int pages_configure(const char *settings);
+unsigned int pages_add_rule(const char *rule);
+int pages_delete_rule(unsigned int id);
 int pages_report(int fd, const char *dev, __u32 qpn, __u32 reason);
 bool pages_has_reason(__u32 qpn, const char *reason);
 
@@ -54,6 +56,7 @@ bool pages_keeps_beside_eight(int (*fn)(struct share *));
 bool pages_attaching(void);
 bool pages_moving_away(void);
 bool pages_registering(void);
+bool pages_asking_again(void);
 
 /* report.c */
 bool pages_reporting(void);

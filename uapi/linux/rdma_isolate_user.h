@@ -92,7 +92,8 @@ struct riso_kdir {
  * struct riso_kpage - what the kernel tells a process
  * @version: RISO_USER_VERSION
  * @mode: enum riso_user_mode
- * @classes: changes when the class or the flags of a registered queue pair may have changed
+ * @classes: changes when the rules may give a registered queue pair another class or other
+ *	flags than RISO_IOC_REGISTER answered last, or allow a wish that it refused
  * @op_bytes: least cost of a work request
  * @header: bytes around the payload of each packet
  * @slice_ns: length of a slice
