@@ -51,7 +51,10 @@ static void shim_qps_forked(void)
 	}
 }
 
-/* Other threads of the parent poll. An extended CQ may be polled by this one. */
+/*
+ * Other threads of the parent poll. An extended CQ may be polled by this one. What waits for the
+ * program, and whom an event is to wake up, is the parent's.
+ */
 static void shim_cqs_forked(void)
 {
 	struct shim_map_table *t = shim_cqs.table;
@@ -60,8 +63,14 @@ static void shim_cqs_forked(void)
 	for (i = 0; t && i <= t->mask; i++) {
 		struct shim_cq *c = t->entry[i].value;
 
-		if (t->entry[i].key > SHIM_MAP_REMOVED && !c->ex)
+		if (t->entry[i].key <= SHIM_MAP_REMOVED)
+			continue;
+		if (!c->ex)
 			pthread_mutex_init(&c->session, NULL);
+		c->armed = false;
+		c->owes = false;
+		c->soft_head = 0;
+		c->soft_tail = 0;
 	}
 }
 

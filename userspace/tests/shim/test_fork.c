@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guard.h"
 #include "poller.h"
 #include "prog.h"
+#include "reap.h"
 #include "tests.h"
 
 /* A child goes on as though there were no shim; the parent notices nothing. */
@@ -41,6 +43,47 @@ static void forked(void **state)
 	assert_int_equal(status, 0);
 	assert_int_equal(fake_kernel.u.dir[0].want, want);
 	prog_pump(p, 1, 1);
+}
+
+/* What a child tells the device of a queue pair */
+static int count_states(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	fake_verbs.calls += !!(mask & IBV_QP_STATE);
+	return fake_modify_qp(qp, attr, mask);
+}
+
+/*
+ * A child may close what it does not need, also while the parent sleeps and has completions
+ * that wait, and pieces out. It moves no queue pair of the parent to ERR.
+ */
+static void closed_by_child(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	int status;
+	pid_t pid;
+
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, 8 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, 16 * fake_cost(FAKE_CHUNK));
+	prog_drive(p);
+	prog_arm(p);
+	fake_run(p->qp, 1);
+	shim_lock(&c->ctx->m->lock);
+	shim_comp_reap(c);
+	shim_unlock(&c->ctx->m->lock);
+	assert_int_not_equal(c->soft_head, c->soft_tail);
+	pid = fork();
+	if (!pid) {
+		fake_verbs.calls = 0;
+		shim_real.modify_qp = count_states;
+		_exit(shim_close_device(fake_ctx) || fake_verbs.calls);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	prog_pump(p, 2, 1);
 }
 
 static bool is_any(void *value, void *arg)
@@ -232,6 +275,7 @@ static void kept_from_cancel(void **state)
 
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(forked),
+	PROG_TEST(closed_by_child),
 	PROG_TEST(forked_after_the_program),
 	PROG_TEST(forked_inside),
 	PROG_TEST(called_inside),
