@@ -496,7 +496,9 @@ int shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	m = f->ctx->m;
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
 		return shim_reset_qp(f, attr, mask);
-	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_ERR)
+	/* Without the shim the device would have what was posted before. */
+	if ((mask & IBV_QP_STATE) &&
+	    (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_SQD))
 		shim_queue_drain(f, false);
 	err = shim_real.modify_qp(qp, attr, mask);
 	if (err)

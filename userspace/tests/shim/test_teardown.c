@@ -31,6 +31,26 @@ static void flush(void **state)
 	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
 }
 
+/* What the device has it sends before it tells that the send queue is drained. */
+static void drained(void **state)
+{
+	struct prog *p = *state;
+	uint32_t posted;
+
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK, 0), 0);
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, 4 * fake_cost(FAKE_CHUNK));
+	prog_expect_none(p);
+	posted = p->qp->posted;
+	prog_modify(p, IBV_QPS_SQD);
+	assert_true(p->qp->posted > posted);
+	assert_int_equal(fake_verbs.given, 1);
+	assert_int_equal(fake_kernel.u.dir[0].want, 0);
+	prog_modify(p, IBV_QPS_RTS);
+	prog_pump(p, 2, 1);
+	prog_expect_none(p);
+}
+
 static void reset(void **state)
 {
 	struct prog *p = *state;
@@ -234,6 +254,7 @@ static void closed_early(void **state)
 
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(flush),
+	PROG_TEST(drained),
 	PROG_TEST(reset),
 	PROG_TEST(torn_down),
 	PROG_TEST(purged),
