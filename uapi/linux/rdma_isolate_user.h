@@ -271,8 +271,9 @@ struct riso_ioc_report {
 
 #define RISO_IOC_REPORT		_IOW(RISO_IOC_MAGIC, 3, struct riso_ioc_report)
 
-/* All: EPERM from another process than the one that opened the file. REGISTER and WAIT:
- * ENOTCONN before ATTACH; ENODEV when the device is gone.
+/* All: EPERM from another process than the one that opened the file, and after exec(): a file that
+ * survives that keeps its place, so that the process can have no other. Open it with O_CLOEXEC.
+ * REGISTER and WAIT: ENOTCONN before ATTACH; ENODEV when the device is gone.
  */
 
 #endif /* _UAPI_LINUX_RDMA_ISOLATE_USER_H */
