@@ -311,10 +311,11 @@ static int explain(struct call *call, bool flow)
 	}
 	if (!err && e.group)
 		err = explain_group_of(&e);
-	if (!err && e.begun)
-		err = explain_rates(&e);
-	if (e.begun)
+	/* A group or rule may have gone meanwhile: what an object always has is in it. */
+	if (e.begun) {
+		err = explain_rates(&e) ?: err;
 		print_object_end(call->out);
+	}
 free:
 	free(e.groups.of);
 	return err ? CMD_REFUSED : CMD_DONE;
