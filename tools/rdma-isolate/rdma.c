@@ -170,7 +170,7 @@ static int dump(struct mnl_socket *sock, uint16_t cmd, uint32_t index,
 	static unsigned int seq;
 	struct nlmsghdr *nlh;
 	ssize_t got;
-	int more;
+	int more = MNL_CB_OK;
 
 	nlh = mnl_nlmsg_put_header(request);
 	nlh->nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, cmd);
