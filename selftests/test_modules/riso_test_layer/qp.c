@@ -21,6 +21,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "../riso_test_layer.h"
 #include "cq.h"
 #include "layer.h"
 #include "qp.h"
