@@ -80,14 +80,22 @@ lone_read()
 	is_about "$(count null0 read_last_ns)" $(($(wire_ns $MB) + 2 * DELAY))
 }
 
-# The SEND waits for eight messages, less what was sent before it was posted.
+# The SEND waits for eight messages, less what was sent before it was posted. A machine that is
+# held up in between posts it late.
 behind_fifo()
 {
-	ulp_passes behind count=8 len=$MB &&
-	is_about "$(count null0 write_last_ns)" $((8 * $(wire_ns $MB) + 2 * DELAY)) &&
-	ktap_print_msg "the SEND took $(count null0 send_last_ns) ns" &&
-	[ "$(count null0 send_last_ns)" -gt $((7 * $(wire_ns $MB))) ] &&
-	[ "$(count null0 send_last_ns)" -le $((8 * $(wire_ns $MB) + 3 * DELAY)) ]
+	local tries took
+
+	for ((tries = 1; tries <= 5; tries++)); do
+		ulp_passes behind count=8 len=$MB &&
+			is_about "$(count null0 write_last_ns)" \
+				$((8 * $(wire_ns $MB) + 2 * DELAY)) || return
+		took=$(count null0 send_last_ns)
+		ktap_print_msg "the SEND took $took ns"
+		[ "$took" -le $((8 * $(wire_ns $MB) + 3 * DELAY)) ] || return
+		[ "$took" -le $((7 * $(wire_ns $MB))) ] || return 0
+	done
+	return 1
 }
 
 # It waits for the turn of the other queue pair to end, and the others for it.
