@@ -31,11 +31,11 @@
 #include "dev.h"
 #include "flow.h"
 #include "group.h"
-#include "hook.h"
 #include "limits.h"
 #include "manage.h"
 #include "nl_event.h"
 #include "notify.h"
+#include "ops.h"
 #include "process.h"
 #include "pump.h"
 #include "sched.h"
@@ -225,7 +225,7 @@ static void unhook(struct riso_dev *rd)
 	riso_cq_shut_all(rd);
 	riso_dev_unlock(rd);
 	riso_process_leave_all(rd);
-	riso_hook_detach(rd);
+	riso_ops_detach(rd);
 	riso_dev_lock(rd);
 	riso_flow_forget_all(rd);
 	riso_cq_forget(rd);
@@ -248,7 +248,7 @@ static bool bury(struct riso_dev *rd)
 	tell_dev(rd);
 	xa_erase(&devs, rd->index);
 	riso_nl_changed();
-	if (riso_hook_is_covered(rd) && try_module_get(THIS_MODULE)) {
+	if (riso_ops_is_covered(rd) && try_module_get(THIS_MODULE)) {
 		riso_process_leave_all(rd);
 		WRITE_ONCE(rd->covered, true);
 		riso_work_settle(rd);
@@ -261,7 +261,7 @@ static bool bury(struct riso_dev *rd)
 /* The ib_device has gone: are our hooks no longer called? */
 static void uncover(struct riso_dev *rd)
 {
-	if (riso_hook_is_covered(rd)) {
+	if (riso_ops_is_covered(rd)) {
 		queue_delayed_work(riso_wq, &rd->drain,
 				   msecs_to_jiffies(RISO_COVERED_POLL_MS));
 		return;
@@ -278,7 +278,7 @@ static void finish(struct riso_dev *rd)
 {
 	bool removing, orphan;
 
-	riso_hook_stop(rd);
+	riso_ops_stop(rd);
 	riso_dev_lock(rd);
 	riso_manage_bare_all(rd);
 	riso_dev_unlock(rd);
@@ -359,7 +359,7 @@ static int start(struct riso_dev *rd, enum riso_dev_state state,
 		return err;
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
-	err = riso_hook_start(rd);
+	err = riso_ops_start(rd);
 	if (err) {
 		module_put(THIS_MODULE);
 		NL_SET_ERR_MSG(extack,
@@ -539,7 +539,7 @@ struct riso_dev *riso_dev_create(struct ib_device *ibdev)
 	riso_limits_update(rd);
 	spin_unlock_irq(&rd->lock);
 
-	err = riso_hook_attach(rd);
+	err = riso_ops_attach(rd);
 	if (err)
 		goto err_percpu;
 	get_device(&ibdev->dev);

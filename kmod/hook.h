@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The operations of an ib_device that are replaced, and how.
+ * The hooks: what the operations of an ib_device do in the provider's place. See hook.c.
  */
 #ifndef RISO_HOOK_H
 #define RISO_HOOK_H
 
-#include <linux/types.h>
+#include "dev.h"
 
-struct riso_dev;
-
-/* Devices by index, for the hooks alone. */
+/* Devices by index, for the hooks and for ops.c alone. */
 extern struct riso_dev *riso_hook_devs[];
 
-int riso_hook_attach(struct riso_dev *rd);
-void riso_hook_detach(struct riso_dev *rd);
-bool riso_hook_is_covered(const struct riso_dev *rd);
-int riso_hook_start(struct riso_dev *rd);
-void riso_hook_stop(struct riso_dev *rd);
+/* The hooks: ops.c says which of them are in place when. */
+extern const struct ib_device_ops riso_hook_ops;
+
+/*
+ * The RDMA core hands indices out in a circle, so they exceed the table. Where two devices
+ * have one entry, the second is refused.
+ */
+static inline struct riso_dev **riso_hook_entry(u32 index)
+{
+	return &riso_hook_devs[index % RISO_MAX_DEVS];
+}
 
 #endif /* RISO_HOOK_H */
