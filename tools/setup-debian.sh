@@ -32,7 +32,7 @@ build_packages="build-essential pkg-config git kmod rsync linux-headers-amd64
 style_packages="linux-source-6.12 xz-utils sparse perl shellcheck"
 vm_packages="qemu-system-x86 busybox-static file zstd python3-venv rdma-core
 	ibverbs-utils ibverbs-providers rdmacm-utils perftest qperf ucx-utils
-	bpftrace nvme-cli fio iproute2 jq procps util-linux systemd udev rpcbind
+	bpftrace nvme-cli fio iproute2 jq gojq procps util-linux systemd udev rpcbind
 	openmpi-bin libopenmpi-dev libfabric-bin libjemalloc2 python3-pyverbs"
 kv_packages="libnuma1 libcurl4"
 debug_packages="flex bison bc libelf-dev libssl-dev dwarves cpio"

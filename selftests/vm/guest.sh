@@ -31,8 +31,10 @@ keep_in_memory()
 	done
 }
 
-keep_in_memory bash cat grep head jq mkdir mktemp nvme rdma rdma-isolate rm rperf sed \
+keep_in_memory bash cat gojq grep head mkdir mktemp nvme rdma rdma-isolate rm rperf sed \
 	sleep tail tc timeout tr wc
+# Debian's jq compiles its own library at each start, for 0.3 s here; gojq takes a tenth.
+mount --bind "$(command -v gojq)" "$(realpath "$(command -v jq)")"
 
 dmesg --follow >"$RISO_OUT/dmesg" &
 logger=$!
