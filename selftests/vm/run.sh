@@ -64,7 +64,7 @@ is_planned()
 # run_machine KVER DIR TEST...: what it leaves is in DIR
 run_machine()
 {
-	local kver=$1 out=$2 own_cpus=4 own_limit=4200
+	local kver=$1 out=$2 own_cpus=4 own_limit=4500
 	shift 2
 
 	# With KASAN and lockdep, processors that wait for a turn on the host's look hung. What
