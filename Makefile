@@ -123,6 +123,7 @@ check-unit: setup-build ## tests that need no virtual machine
 	@tools/check-floors.py
 	@tools/check-docs.sh
 	@tools/check-names.sh
+	@tools/check-length.sh
 	@tools/check-install.sh
 
 bench: setup-vm ## measure
