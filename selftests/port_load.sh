@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What happens to a port while bulk runs beside a latency flow: it changes its speed, goes
-# down for a moment or for good, and tells a speed that it does not have; or somebody has set
-# a MaxRate that is not that of the port. The bulk goes on, events and explain tell what is
-# believed, and nothing hangs. port.sh has the same without traffic.
+# down for a moment or for good, and tells a speed that it does not have; peers do not answer;
+# or somebody has set a MaxRate that is not that of the port. The bulk goes on, events and explain
+# tell what is believed, and nothing hangs. port.sh has the same without traffic.
 #
 # The clock of the machine is not exact, so bulk passes when it has sent half of what it sends
 # without the module in one second of several.
+#
+# One kernel is enough: port.sh runs on each.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -76,7 +78,8 @@ sends_nothing()
 load_bulk()
 {
 	trap : TERM
-	echo "load len=4194304 depth=4 every_us=10000 window_ms=60000 windows=20" >$LOAD/run
+	echo "load len=4194304 depth=4 every_us=10000 window_ms=60000 windows=20 $load_with" \
+		>$LOAD/run
 }
 
 begin_load()
@@ -263,6 +266,20 @@ is_down_for_good()
 	set_param timeout_ms 2000 && bring_up && under_load keeps "$plain_fast" && return $status
 }
 
+# More of them than are looked at in one go. What is out there is no reason to hold others back.
+beside_mute_peers()
+{
+	local status
+
+	set_param timeout_ms 60000
+	load_with=mute=64
+	under_load keeps "$plain_fast"
+	status=$?
+	load_with=
+	set_param timeout_ms 2000
+	holds_nothing && return $status
+}
+
 # Disabling has to wait for what is out, which fails.
 is_disabled_while_down()
 {
@@ -385,6 +402,7 @@ CASES=(
 	"it comes back slower|under_load comes_back_slower"
 	"it is down for good|is_down_for_good"
 	"disabled while it is down|is_disabled_while_down"
+	"64 peers that do not answer|beside_mute_peers"
 	"it tells a quarter of what it can|under_load tells_too_little"
 	"it tells a speed that there is not|under_load tells_too_much"
 	"it tells no speed|under_load tells_nothing"
@@ -396,6 +414,7 @@ CASES=(
 	"disabled, and unloaded|unload"
 )
 
+load_with=
 require rdma ip tc jq
 command -v rdma-isolate >/dev/null || skip_all "no rdma-isolate"
 dir=$(mktemp -d)

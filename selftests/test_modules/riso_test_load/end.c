@@ -135,7 +135,9 @@ int load_setup_qp(struct load *l, struct load_qp *q, int pd, struct ib_cq *cq)
 		return err;
 	}
 	err = raise_qp(l, q->qp, q->peer, &l->a, &l->b);
-	return err ? : raise_qp(l, q->peer, q->qp, &l->b, &l->a);
+	if (err || q->mute)
+		return err;
+	return raise_qp(l, q->peer, q->qp, &l->b, &l->a);
 }
 
 void load_free_qp(struct load_qp *q)

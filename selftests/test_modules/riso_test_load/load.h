@@ -54,6 +54,7 @@
  * @size: bytes of a message whose whole cost is measured, 0 to measure a post and a poll
  * @count: such messages that are waited for at once
  * @idle: queue pairs of the first group that have sent one small message, and send no more
+ * @mute: queue pairs of the first group that have a large message out, which nobody answers
  */
 struct load_args {
 	char dev[IB_DEVICE_NAME_MAX];
@@ -76,6 +77,7 @@ struct load_args {
 	u32 size;
 	u32 count;
 	u32 idle;
+	u32 mute;
 };
 
 /**
@@ -113,6 +115,7 @@ enum { LOAD_SMALL = 2 };
  * @peer: the other one
  * @cq: of @qp
  * @own_cq: nobody but us polls @cq
+ * @mute: @peer does not answer
  * @depth: work requests that may be out, 0 for what the load or the measurement needs
  * @peer_cq: of @peer, where nothing ends
  * @bytes: that were delivered
@@ -124,6 +127,7 @@ struct load_qp {
 	struct ib_qp *peer;
 	struct ib_cq *cq;
 	bool own_cq;
+	bool mute;
 	u32 depth;
 	struct ib_cq *peer_cq;
 	u64 bytes;
@@ -139,6 +143,8 @@ struct load_qp {
  * @small: queue pair of small messages
  * @idle: queue pairs that have sent one message
  * @nidle: how many
+ * @mute: queue pairs whose message nobody answers
+ * @nmute: how many
  * @out: large messages that are out, and the first ones of @idle
  * @stop: no more are posted
  * @failed: status of a message that failed
@@ -158,6 +164,8 @@ struct load {
 	struct load_qp small;
 	struct load_qp *idle;
 	u32 nidle;
+	struct load_qp *mute;
+	u32 nmute;
 	atomic_t out;
 	bool stop;
 	int failed;

@@ -45,8 +45,11 @@ static void free_load(struct load *l)
 		load_free_qp(&l->bulk[i]);
 	for (i = 0; i < l->nidle; i++)
 		load_free_qp(&l->idle[i]);
+	for (i = 0; i < l->nmute; i++)
+		load_free_qp(&l->mute[i]);
 	/* Others may use its CQ. */
 	load_free_qp(&l->small);
+	kvfree(l->mute);
 	kvfree(l->idle);
 	kvfree(l->bulk);
 	kvfree(l->samples);
@@ -68,7 +71,8 @@ static struct load *make_load(const struct load_args *arg)
 	l->samples = kvcalloc(LOAD_MAX_SAMPLES, sizeof(*l->samples), GFP_KERNEL);
 	l->bulk = kvcalloc(arg->groups * arg->qps, sizeof(*l->bulk), GFP_KERNEL);
 	l->idle = kvcalloc(arg->idle, sizeof(*l->idle), GFP_KERNEL);
-	err = !l->samples || !l->bulk || !l->idle ? -ENOMEM :
+	l->mute = kvcalloc(arg->mute, sizeof(*l->mute), GFP_KERNEL);
+	err = !l->samples || !l->bulk || !l->idle || !l->mute ? -ENOMEM :
 	      load_setup_end(&l->a, arg->dev, size) ? :
 	      load_setup_end(&l->b, arg->peer, size);
 	if (!err)
@@ -102,6 +106,7 @@ static int parse(struct load_args *arg, char *line)
 		{ "size", &arg->size, LOAD_LEN_MAX },
 		{ "count", &arg->count, LOAD_COSTS },
 		{ "idle", &arg->idle, LOAD_MAX_IDLE },
+		{ "mute", &arg->mute, LOAD_MAX_QPS },
 	};
 	char *word;
 	int i, err;

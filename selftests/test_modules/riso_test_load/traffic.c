@@ -203,6 +203,26 @@ static int drain(struct load *l)
 	return READ_ONCE(l->failed) ? -EIO : 0;
 }
 
+/* They fail, or go with their queue pair. */
+static void ignore_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+}
+
+static int post_mute(struct load *l)
+{
+	struct load_qp *q;
+	int err = 0;
+
+	while (!err && l->nmute < l->arg.mute) {
+		q = &l->mute[l->nmute++];
+		q->mute = true;
+		err = load_setup_qp(l, q, 0, NULL);
+		q->cqe.done = ignore_done;
+		err = err ? : load_post(l, q, l->arg.read, l->arg.len);
+	}
+	return err;
+}
+
 int load_run_traffic(struct load *l)
 {
 	u32 i, k;
@@ -227,6 +247,9 @@ int load_run_traffic(struct load *l)
 			return err;
 		}
 	}
+	err = post_mute(l);
+	if (err)
+		return err;
 	if (l->arg.every_us)
 		hrtimer_start(&l->timer, us_of(l->arg.every_us), HRTIMER_MODE_REL_HARD);
 	for (k = 0; k < max(l->arg.depth, l->arg.depth2); k++)
