@@ -4,6 +4,8 @@
 # Queue pairs that send what nobody has told the module of: those of programs without the verbs
 # shim, and those that are posted to around it. The agent marks them, flow show, an event and the
 # doctor name them. Programs that tell of what they post are not among them, nor idle ones.
+#
+# One kernel is enough: it tests programs, and the agent.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"

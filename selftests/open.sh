@@ -4,6 +4,8 @@
 # A device with nobody to protect is open: posts of its managed flows go straight to the
 # provider, and are counted. It closes when a latency flow comes, or when several groups
 # fill it, and opens again. A MaxRate that is too low does not hold bulk back.
+#
+# One kernel is enough: a device that is open goes by the same code on each.
 
 . "$(dirname "$0")/lib.sh"
 
