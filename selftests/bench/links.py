@@ -197,9 +197,9 @@ def rows(runs):
     for name, (mbps, qps) in runs.names(r"no latency flow (\d+) (\d+)"):
         out.append((f"kept: no latency flow, {int(mbps) // 1000} Gbit/s, {qps} queue pairs",
                     kept(runs, name, beside=False), (0.97,), None))
-    for name, (mbps, _) in runs.names(r"moderated (\d+) (\d+)"):
-        out.append((f"kept: events 32 us late, {int(mbps) // 1000} Gbit/s",
-                    kept(runs, name), (0.95,), None))
+    for name, (mbps, _, us) in runs.names(r"moderated (\d+) (\d+) (\d+)"):
+        out.append((f"kept: events {int(us):,} us late, {int(mbps) // 1000} Gbit/s",
+                    kept(runs, name), (0.95 if int(us) < 1000 else 0.9,), None))
     for name, (mbps, rtt, read, qps) in runs.names(r"far (\d+) (\d+) (\d) (\d+)"):
         title = (f"round trip {rtt} us, {show_rate(mbps)}, "
                  f"{'READ' if read == '1' else 'WRITE'}, {qps}")

@@ -258,12 +258,24 @@ part_wide()
 	both "no latency flow 400000 16" qps=16 wait_ms=20 window_ms=50
 }
 
+# Events come late: by what an adapter collects them for, and by what it may take to wake somebody up
 part_moderated()
 {
-	wire 100000 1000 32
-	both "moderated 100000 1" qps=1 every_us=97 wait_ms=200 window_ms=100
-	wire 25000 1000 32
-	both "moderated 25000 1" qps=1 every_us=97 wait_ms=200 window_ms=100
+	local rate ms
+
+	for rate in 100000 25000; do
+		wire $rate 1000 32
+		both "moderated $rate 1 32" qps=1 every_us=97 wait_ms=200 window_ms=100
+	done
+	set_param moder_count 1000000
+	for rate in 100000 25000; do
+		for ms in 1 5 10; do
+			wire $rate 1000 $((ms * 1000))
+			both "moderated $rate 16 ${ms}000" qps=16 every_us=997 wait_ms=500 \
+				window_ms=500
+		done
+	done
+	set_param moder_count 32
 }
 
 # Half of the round trip is each way.
