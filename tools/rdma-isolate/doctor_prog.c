@@ -43,6 +43,16 @@ static const struct {
 		"could not start the thread that the shim needs",
 		"raise the limit of threads of its user or control group (ulimit -u, pids.max)"
 	},
+	{
+		RISO_REASON_NO_CQ_ROOM,
+		"has a completion queue without room for what the shim adds",
+		"have it create more completion queues, each 8 entries smaller than the device allows"
+	},
+	{
+		RISO_REASON_UNKNOWN_OPCODE,
+		"has created a queue pair for operations that the shim does not know",
+		"have it create one without FLUSH, ATOMIC_WRITE and what only mlx5dv posts"
+	},
 };
 
 /**

@@ -319,6 +319,9 @@ static void a_program_that_lacks(void **state)
 		{ RISO_REASON_NO_PLACE, "[prog (process 7) finds no place:", "end some" },
 		{ RISO_REASON_MEMORY, "[prog (process 7) got no memory", "memory.max" },
 		{ RISO_REASON_NO_THREAD, "[prog (process 7) could not start", "pids.max" },
+		{ RISO_REASON_NO_CQ_ROOM, "[prog (process 7) has a completion queue",
+		  "completion queues" },
+		{ RISO_REASON_UNKNOWN_OPCODE, "[prog (process 7) has created", "FLUSH" },
 	};
 	uint32_t all = 0;
 	size_t i;
@@ -332,9 +335,10 @@ static void a_program_that_lacks(void **state)
 		assert_non_null(strstr(fixes, cases[i].fix));
 	}
 	look_at_program(VERBS SHIM, all);
-	assert_string_equal(report, "[program 1][program 1][program 1]");
+	assert_string_equal(report, "[program 1][program 1][program 1][program 1][program 1]");
 	look_at_program(VERBS SHIM, all | 1U << RISO_REASON_SHIM_LIMIT);
-	assert_string_equal(report, "[program 1][program 1][program 1][program 1]");
+	assert_string_equal(report, "[program 1][program 1][program 1][program 1][program 1]"
+			    "[program 1]");
 	/* Nothing is to be done about these. */
 	look_at_program(VERBS SHIM, 1U << RISO_REASON_QP_TYPE);
 	assert_string_equal(report, "");
