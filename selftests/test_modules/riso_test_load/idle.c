@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queue pairs that have sent one small message, and send no more: most of those of a server.
+ * Queue pairs that post once. Some have sent one small message, and send no more: most of those
+ * of a server. Others have a large message out, and their peer does not answer.
  *
  * They belong to the first group of large messages. Runs in the process that writes, and
  * sleeps. Completions run in softirq: &load.out is atomic.
@@ -56,4 +57,26 @@ int load_setup_idle(struct load *l)
 		usleep_range(1000, 2000);
 	}
 	return READ_ONCE(l->failed) ? -EIO : 0;
+}
+
+/* They fail, or go with their queue pair. */
+static void mute_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+}
+
+/* As many as are asked for. Nobody waits for their messages. */
+int load_setup_mute(struct load *l)
+{
+	u32 all = l->arg.idle + l->arg.mute;
+	struct load_qp *q;
+	int err = 0;
+
+	while (!err && l->nidle < all) {
+		q = &l->idle[l->nidle++];
+		q->mute = true;
+		err = load_setup_qp(l, q, 0, NULL);
+		q->cqe.done = mute_done;
+		err = err ? : load_post(l, q, l->arg.read, l->arg.len);
+	}
+	return err;
 }

@@ -141,10 +141,8 @@ struct load_qp {
  * @bulk: queue pairs of large messages, those of the first group first
  * @nbulk: how many
  * @small: queue pair of small messages
- * @idle: queue pairs that have sent one message
+ * @idle: queue pairs that have sent one message, then those whose message nobody answers
  * @nidle: how many
- * @mute: queue pairs whose message nobody answers
- * @nmute: how many
  * @out: large messages that are out, and the first ones of @idle
  * @stop: no more are posted
  * @failed: status of a message that failed
@@ -164,8 +162,6 @@ struct load {
 	struct load_qp small;
 	struct load_qp *idle;
 	u32 nidle;
-	struct load_qp *mute;
-	u32 nmute;
 	atomic_t out;
 	bool stop;
 	int failed;
@@ -192,6 +188,7 @@ u32 load_percentile(const u32 *sorted, u32 n, u32 thousandths);
 
 /* idle.c */
 int load_setup_idle(struct load *l);
+int load_setup_mute(struct load *l);
 
 /* traffic.c */
 void load_init_traffic(struct load *l);

@@ -45,11 +45,8 @@ static void free_load(struct load *l)
 		load_free_qp(&l->bulk[i]);
 	for (i = 0; i < l->nidle; i++)
 		load_free_qp(&l->idle[i]);
-	for (i = 0; i < l->nmute; i++)
-		load_free_qp(&l->mute[i]);
 	/* Others may use its CQ. */
 	load_free_qp(&l->small);
-	kvfree(l->mute);
 	kvfree(l->idle);
 	kvfree(l->bulk);
 	kvfree(l->samples);
@@ -70,9 +67,8 @@ static struct load *make_load(const struct load_args *arg)
 	size = max3(arg->len, arg->small, arg->size);
 	l->samples = kvcalloc(LOAD_MAX_SAMPLES, sizeof(*l->samples), GFP_KERNEL);
 	l->bulk = kvcalloc(arg->groups * arg->qps, sizeof(*l->bulk), GFP_KERNEL);
-	l->idle = kvcalloc(arg->idle, sizeof(*l->idle), GFP_KERNEL);
-	l->mute = kvcalloc(arg->mute, sizeof(*l->mute), GFP_KERNEL);
-	err = !l->samples || !l->bulk || !l->idle || !l->mute ? -ENOMEM :
+	l->idle = kvcalloc(arg->idle + arg->mute, sizeof(*l->idle), GFP_KERNEL);
+	err = !l->samples || !l->bulk || !l->idle ? -ENOMEM :
 	      load_setup_end(&l->a, arg->dev, size) ? :
 	      load_setup_end(&l->b, arg->peer, size);
 	if (!err)

@@ -203,26 +203,6 @@ static int drain(struct load *l)
 	return READ_ONCE(l->failed) ? -EIO : 0;
 }
 
-/* They fail, or go with their queue pair. */
-static void ignore_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-}
-
-static int post_mute(struct load *l)
-{
-	struct load_qp *q;
-	int err = 0;
-
-	while (!err && l->nmute < l->arg.mute) {
-		q = &l->mute[l->nmute++];
-		q->mute = true;
-		err = load_setup_qp(l, q, 0, NULL);
-		q->cqe.done = ignore_done;
-		err = err ? : load_post(l, q, l->arg.read, l->arg.len);
-	}
-	return err;
-}
-
 int load_run_traffic(struct load *l)
 {
 	u32 i, k;
@@ -247,7 +227,7 @@ int load_run_traffic(struct load *l)
 			return err;
 		}
 	}
-	err = post_mute(l);
+	err = load_setup_mute(l);
 	if (err)
 		return err;
 	if (l->arg.every_us)
