@@ -8,9 +8,12 @@
 set -u
 
 cd "${1:-$(dirname "$0")/..}" || exit
-long=$(find . -path ./build -prune -o -path ./.git -prune -o \
-	-type f -regex '.*\.\(c\|h\|sh\|inc\|py\|bt\|mk\)' \
-	-exec awk 'END { if (FNR > 700) print FILENAME ": " FNR " lines" }' {} \;)
-[ -n "$long" ] || exit 0
-sed 's/^/length: /; s/$/, 700 at most/' <<<"$long" >&2
-exit 1
+find . -path ./build -prune -o -path ./.git -prune -o \
+	-type f -regex '.*\.\(c\|h\|sh\|inc\|py\|bt\|mk\)' -exec wc -l {} + |
+awk '$1 > 700 && $2 != "total" {
+	printf "length: %s: %d lines, 700 at most\n", $2, $1
+	long = 1
+}
+END {
+	exit long
+}' >&2
