@@ -5,7 +5,7 @@
 # flow and by size; times from post to completion are measured for each work request
 # that is signaled, when that is on; and nothing is delayed or cut.
 #
-# One kernel is enough: what is counted comes from the same hooks on each, which lifecycle.sh tests.
+# One kernel is enough: lifecycle.sh tests the hooks that count on each.
 
 # shellcheck disable=SC1102,SC2046,SC2211,SC2285,SC2288 # arithmetic on members of arrays
 . "$(dirname "$0")/lib.sh"

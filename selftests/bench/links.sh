@@ -258,7 +258,8 @@ part_wide()
 	both "no latency flow 400000 16" qps=16 wait_ms=20 window_ms=50
 }
 
-# Events come late: by what an adapter collects them for, and by what it may take to wake somebody up
+# Events come late: by the time for which an adapter collects them, and by what it may take to
+# wake somebody up.
 part_moderated()
 {
 	local rate ms
