@@ -266,7 +266,7 @@ is_down_for_good()
 	set_param timeout_ms 2000 && bring_up && under_load keeps "$plain_fast" && return $status
 }
 
-# More of them than are looked at in one go. What is out there is no reason to hold others back.
+# What is out to them waits for them, not in the device, so it does not hold others back.
 beside_mute_peers()
 {
 	local status
