@@ -53,7 +53,8 @@ runs()
 	same_with_shim
 }
 
-# copied SHIM: the server goes on for ever
+# copied SHIM: the server goes on until it is killed. $pid is the shell around it, and
+# killing that would leave the server to the next listens_on.
 copied()
 {
 	local pid status=0
@@ -65,7 +66,7 @@ copied()
 	busywait 60 listens_on cm rcopy
 	shim_run "$1" rcopy "$dir/file" "10.0.0.2:$dir/copy" -p "$port" >"$dir/client" &&
 		busywait 30 cmp -s "$dir/file" "$dir/copy" || status=1
-	kill "$pid"
+	pkill -x rcopy
 	wait "$pid"
 	[ "$status" -eq 0 ] && return
 	ktap_print_msg "$(tail -n 2 "$dir/client" "$dir/server")"
@@ -80,7 +81,7 @@ copies()
 
 dir=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; teardown_all; rm -rf "$dir"' EXIT
-shim_setup fi_pingpong rstream rcopy fio cmp
+shim_setup fi_pingpong rstream rcopy fio cmp pkill
 cd "$dir" || skip_all "no $dir"
 # A completion queue for 256 peers is larger than rxe has any.
 export FI_UNIVERSE_SIZE=2
