@@ -112,6 +112,7 @@ check-full: export RISO_REQUESTS ?= 100000
 check-full: export RISO_CASES ?= all
 check-full: export RISO_TIMEOUT ?= 7200
 check-full: export RISO_LIMIT ?= 36000
+check-full: export RISO_CPUS ?= 4
 check-full: export RISO_EVERYWHERE = 1
 check-full: setup-kv check ## every test for hours
 
