@@ -140,7 +140,7 @@ void riso_flow_pause(struct riso_flow *f)
 	spin_lock_irq(&rd->lock);
 	f->paused = true;
 	riso_open_update(f);
-	riso_turn_remove(f);
+	riso_turn_remove(f, ktime_get_ns());
 	spin_unlock_irq(&rd->lock);
 	wait_event(rd->wait, !READ_ONCE(f->posting));
 	/* The one that posted may still be on its way out. */

@@ -42,16 +42,18 @@ static void erase_group(struct riso_dev *rd, enum riso_dir dir, struct riso_grou
  * @rd: the device
  * @dir: direction
  * @gd: the place of the group; does nothing if that is in line
+ * @now: time, ns
  *
  * Context: under &riso_dev.lock.
  */
-void riso_line_enter(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
+void riso_line_enter(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd,
+		     u64 now)
 {
 	lockdep_assert_held(&rd->lock);
 	if (riso_line_holds(gd))
 		return;
 	insert_group(rd, dir, gd);
-	riso_pressure_begin(&rd->arb[dir].hold, &gd->wait);
+	riso_pressure_begin(&rd->arb[dir].hold, &gd->wait, now);
 }
 
 /**
@@ -59,16 +61,18 @@ void riso_line_enter(struct riso_dev *rd, enum riso_dir dir, struct riso_group_d
  * @rd: the device
  * @dir: direction
  * @gd: the place of the group; does nothing if that still has something
+ * @now: time, ns
  *
  * Context: under &riso_dev.lock.
  */
-void riso_line_leave(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd)
+void riso_line_leave(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd,
+		     u64 now)
 {
 	lockdep_assert_held(&rd->lock);
 	if (riso_line_holds(gd))
 		return;
 	erase_group(rd, dir, gd);
-	riso_pressure_end(&rd->arb[dir].hold, &gd->wait);
+	riso_pressure_end(&rd->arb[dir].hold, &gd->wait, now);
 }
 
 /**

@@ -63,8 +63,10 @@ static inline struct riso_group_dir *riso_line_first(const struct riso_arb *a)
 	return first ? container_of(first, struct riso_group_dir, share) : NULL;
 }
 
-void riso_line_enter(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd);
-void riso_line_leave(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd);
+void riso_line_enter(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd,
+		     u64 now);
+void riso_line_leave(struct riso_dev *rd, enum riso_dir dir, struct riso_group_dir *gd,
+		     u64 now);
 void riso_line_enter_tenant(struct riso_dev *rd, struct riso_group *g,
 			    struct riso_tenant *tenant);
 void riso_line_note_active(struct riso_arb *a, struct riso_group *g, u64 now);

@@ -211,18 +211,20 @@ void riso_manage_join_group(struct riso_flow *f)
 	struct riso_dev *rd = f->rd;
 	struct riso_group *g = riso_group_get(rd, f);
 	struct riso_group *old = f->group;
+	u64 now;
 
 	lockdep_assert_held(&f->rd->mutex);
 	if (!g)
 		return;
 	riso_manage_tally(f, true);
 	spin_lock_irq(&rd->lock);
-	riso_turn_remove(f);
+	now = ktime_get_ns();
+	riso_turn_remove(f, now);
 	if (old && old != g)
 		leave_group(f, old, g);
 	f->group = g;
 	g->weight = f->weight;
-	riso_turn_wake(f, ktime_get_ns());
+	riso_turn_wake(f, now);
 	spin_unlock_irq(&rd->lock);
 	riso_group_put(rd, old);
 }

@@ -115,11 +115,10 @@ static void blame(struct riso_pressure *p, u32 group, u64 ns)
  * riso_pressure_begin - a group begins to stand in line
  * @h: of the arbiter
  * @w: of the group and direction
+ * @now: time, ns
  */
-void riso_pressure_begin(struct riso_waiters *h, struct riso_wait *w)
+void riso_pressure_begin(struct riso_waiters *h, struct riso_wait *w, u64 now)
 {
-	u64 now = ktime_get_ns();
-
 	count(w->p, now);
 	w->p->ready++;
 	advance(h, now);
@@ -132,10 +131,11 @@ void riso_pressure_begin(struct riso_waiters *h, struct riso_wait *w)
  * riso_pressure_end - a group does not stand in line any more
  * @h: of the arbiter
  * @w: of the group and direction
+ * @now: time, ns
  */
-void riso_pressure_end(struct riso_waiters *h, struct riso_wait *w)
+void riso_pressure_end(struct riso_waiters *h, struct riso_wait *w, u64 now)
 {
-	riso_pressure_sync(h, w, ktime_get_ns());
+	riso_pressure_sync(h, w, now);
 	w->p->ready--;
 	list_del(&w->node);
 	h->waits--;

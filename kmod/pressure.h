@@ -122,8 +122,8 @@ struct riso_pressure_info {
 void riso_pressure_hold(struct riso_pressure *p, u32 n);
 void riso_pressure_release(struct riso_pressure *p, u32 n);
 void riso_pressure_serve(struct riso_pressure *p, bool begin, u64 now);
-void riso_pressure_begin(struct riso_waiters *h, struct riso_wait *w);
-void riso_pressure_end(struct riso_waiters *h, struct riso_wait *w);
+void riso_pressure_begin(struct riso_waiters *h, struct riso_wait *w, u64 now);
+void riso_pressure_end(struct riso_waiters *h, struct riso_wait *w, u64 now);
 void riso_pressure_change(struct riso_waiters *h, enum riso_why why, u64 now);
 void riso_pressure_take(struct riso_waiters *h, const struct riso_pressure *p,
 			u32 group, u64 cost);

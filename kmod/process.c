@@ -144,7 +144,7 @@ static void read_passed(struct riso_process *pr, enum riso_dir dir, u64 now)
 	note_posted(pr, dir, riso_grant_read_passed(pr, dir), now);
 }
 
-static void set_asking(struct riso_process *pr, enum riso_dir dir, bool asks)
+static void set_asking(struct riso_process *pr, enum riso_dir dir, bool asks, u64 now)
 {
 	struct riso_group_dir *gd = &pr->group->dir[dir];
 	struct riso_dev *rd = pr->rd;
@@ -152,12 +152,12 @@ static void set_asking(struct riso_process *pr, enum riso_dir dir, bool asks)
 	if (gd->asks == asks)
 		return;
 	if (asks) {
-		riso_line_enter(rd, dir, gd);
+		riso_line_enter(rd, dir, gd, now);
 		gd->asks = true;
 		rd->asking++;
 	} else {
 		gd->asks = false;
-		riso_line_leave(rd, dir, gd);
+		riso_line_leave(rd, dir, gd, now);
 		rd->asking--;
 	}
 }
@@ -187,7 +187,7 @@ static void look_at_process(struct riso_process *pr, bool calls, u64 now)
 		if (!read_process(pr, dir, now) || (!calls && pr->dir[dir].behind))
 			continue;
 		pr->dir[dir].called |= calls;
-		set_asking(pr, dir, true);
+		set_asking(pr, dir, true, now);
 	}
 }
 
@@ -323,7 +323,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 
 	/* One that let a grant go by may be stopped, however long it stands in line. */
 	if (!need || (pr->dir[dir].lapsed && !pr->dir[dir].called)) {
-		set_asking(pr, dir, false);
+		set_asking(pr, dir, false, now);
 		rd->drops -= !!rd->drops;
 		return true;
 	}
@@ -529,7 +529,7 @@ void riso_process_leave(struct riso_process *pr)
 			read_process(pr, dir, now);
 			read_passed(pr, dir, now);
 		}
-		set_asking(pr, dir, false);
+		set_asking(pr, dir, false, now);
 		pr->rd->arb[dir].pacer.load -= pr->dir[dir].load;
 		pr->rd->arb[dir].process_load -= pr->dir[dir].load;
 	}

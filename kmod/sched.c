@@ -288,7 +288,7 @@ void riso_sched_go(struct riso_dev *rd, struct riso_flow *first, int rounds,
 			rd->want_ns = now;
 			break;
 		}
-		riso_turn_remove(f);
+		riso_turn_remove(f, now);
 		wr = riso_batch_cut(f, &t.qt, now, &wire);
 		if (WARN_ON_ONCE(!wr))
 			continue;
@@ -412,7 +412,7 @@ void riso_sched_forget(struct riso_flow *f)
 	int dir;
 
 	lockdep_assert_held(&f->rd->lock);
-	riso_turn_remove(f);
+	riso_turn_remove(f, ktime_get_ns());
 	riso_tag_note_idle(f);
 	/* What completes all the same is nobody's. */
 	if (f->slots)

@@ -23,10 +23,11 @@
 /**
  * riso_turn_remove - take a flow out of the place where it stands
  * @f: the flow
+ * @now: time, ns
  *
  * Context: under &riso_dev.lock.
  */
-void riso_turn_remove(struct riso_flow *f)
+void riso_turn_remove(struct riso_flow *f, u64 now)
 {
 	lockdep_assert_held(&f->rd->lock);
 	if (list_empty(&f->arb))
@@ -34,7 +35,7 @@ void riso_turn_remove(struct riso_flow *f)
 	list_del_init(&f->arb);
 	if (f->list != RISO_LIST_GROUP)
 		return;
-	riso_line_leave(f->rd, f->arb_dir, &f->group->dir[f->arb_dir]);
+	riso_line_leave(f->rd, f->arb_dir, &f->group->dir[f->arb_dir], now);
 }
 
 /* Does it post at once, and nothing is cut? */
@@ -57,7 +58,7 @@ static void note_turn(struct riso_flow *f, enum riso_dir dir)
 		trace_token_grant(f, dir, riso_token(f->rd));
 }
 
-static void list_flow(struct riso_flow *f, enum riso_list list)
+static void list_flow(struct riso_flow *f, enum riso_list list, u64 now)
 {
 	struct riso_dev *rd = f->rd;
 	struct riso_group_dir *gd;
@@ -68,7 +69,7 @@ static void list_flow(struct riso_flow *f, enum riso_list list)
 		return;
 	}
 	gd = &f->group->dir[f->arb_dir];
-	riso_line_enter(rd, f->arb_dir, gd);
+	riso_line_enter(rd, f->arb_dir, gd, now);
 	/* In the middle of a turn of its group it is next, else last. */
 	if (gd->turn_bytes)
 		list_add(&f->arb, &gd->flows);
@@ -99,10 +100,10 @@ void riso_turn_wake(struct riso_flow *f, u64 now)
 		if (!list_empty(&f->arb) && f->list == RISO_LIST_PARKED &&
 		    now < f->retry_ns)
 			return;
-		riso_turn_remove(f);
+		riso_turn_remove(f, now);
 		if (riso_ring_len(&f->q) && !f->posting && !f->paused &&
 		    now < f->retry_ns)
-			list_flow(f, RISO_LIST_PARKED);
+			list_flow(f, RISO_LIST_PARKED, now);
 		return;
 	}
 	dir = f->next.dir;
@@ -113,15 +114,15 @@ void riso_turn_wake(struct riso_flow *f, u64 now)
 			rd->arb[dir].window_held |= !f->path.probes;
 			rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 			trace_throttle(f, dir, 0, f->inflight[dir], room.limit, RISO_CAUSE_FLOW);
-			riso_turn_remove(f);
+			riso_turn_remove(f, now);
 			return;
 		}
 	}
 	if (!list_empty(&f->arb) && f->list == where && f->arb_dir == dir)
 		return;
-	riso_turn_remove(f);
+	riso_turn_remove(f, now);
 	f->arb_dir = dir;
-	list_flow(f, where);
+	list_flow(f, where, now);
 }
 
 /* It is the turn of a flow, but clock or window say no: note why, and when to ask again. */
