@@ -379,7 +379,7 @@ struct ib_send_wr *riso_batch_cut(struct riso_flow *f,
 	b->dir = riso_rec_dir(riso_ring_at(q, q->head));
 	b->untagged = s->untagged;
 	memcpy(b->untagged_wire, s->untagged_wire, sizeof(b->untagged_wire));
-	while (b->num < RISO_BATCH && c.at.pos < end)
+	while (b->num < RISO_BATCH && c.at.pos < end && (!b->num || c.wire < c.bytes))
 		if (!add_run(&c))
 			break;
 	*wire = c.wire;
