@@ -187,6 +187,10 @@ struct riso_group_info {
  * @far: @chunk is larger than that of the device, to fill a path
  * @equal: nobody has set @chunk or the window, so chunks may be equal ones
  * @path: what its path holds, bytes
+ * @left: what was left of a message that is cut, when @cut and @cut_wire were found for it;
+ *	0 for none
+ * @cut: size that it is cut to then
+ * @cut_wire: wire bytes of its next chunk then
  */
 struct riso_bound {
 	u32 chunk;
@@ -194,6 +198,9 @@ struct riso_bound {
 	bool far;
 	bool equal;
 	u64 path;
+	u32 left;
+	u32 cut;
+	u32 cut_wire;
 };
 
 /**

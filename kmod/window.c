@@ -111,6 +111,20 @@ static u32 need_of_several(const struct riso_flow *f, u32 chunk, u32 piece)
 	return clamp_t(u64, part, piece, riso_piece_wire(bytes, f->mtu));
 }
 
+/* How is a message cut that has so much left? It is asked several times for each chunk. */
+static void find_cut(const struct riso_flow *f, struct riso_bound *bound, u32 left)
+{
+	if (bound->left == left && left)
+		return;
+	bound->left = left;
+	bound->cut = bound->chunk;
+	if (bound->far)
+		bound->cut = riso_chunk_even(left, bound->chunk);
+	else if (bound->equal)
+		bound->cut = riso_chunk_equal(left, bound->chunk);
+	bound->cut_wire = riso_piece_wire(riso_chunk_next(left, bound->cut), f->mtu);
+}
+
 /**
  * riso_window_room - what bounds the next post of a flow
  * @f: the flow
@@ -125,7 +139,7 @@ static u32 need_of_several(const struct riso_flow *f, u32 chunk, u32 piece)
 struct riso_room riso_window_room(struct riso_flow *f)
 {
 	const struct riso_next *next = &f->next;
-	const struct riso_bound *bound = &f->bound[next->dir];
+	struct riso_bound *bound = &f->bound[next->dir];
 	u32 bounds = f->rd->arb[next->dir].bounds;
 	u32 chunk, need;
 
@@ -134,14 +148,16 @@ struct riso_room riso_window_room(struct riso_flow *f)
 		f->bound[next->dir] = find_bound(f, next->dir);
 		f->bound_of[next->dir] = bounds;
 	}
-	chunk = bound->chunk;
-	if (bound->far && next->cut)
-		chunk = riso_chunk_even(next->left, chunk);
-	else if (bound->equal && next->cut)
-		chunk = riso_chunk_equal(next->left, chunk);
-	need = riso_piece_wire(riso_piece_len(next, chunk), f->mtu);
-	if (next->cut && bound->share > 2)
-		need = need_of_several(f, chunk, need);
+	if (next->cut) {
+		find_cut(f, bound, next->left);
+		chunk = bound->cut;
+		need = bound->cut_wire;
+		if (bound->share > 2)
+			need = need_of_several(f, chunk, need);
+	} else {
+		chunk = bound->chunk;
+		need = riso_piece_wire(next->left, f->mtu);
+	}
 	return (struct riso_room) {
 		.chunk = chunk,
 		.share = bound->share,
