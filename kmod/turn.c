@@ -78,6 +78,27 @@ static void list_flow(struct riso_flow *f, enum riso_list list, u64 now)
 	note_turn(f, f->arb_dir);
 }
 
+/* A flow has something that it may post, as far as its queue goes: see where it stands. */
+static void find_place(struct riso_flow *f, const struct riso_room *room, u64 now)
+{
+	enum riso_list where = room ? RISO_LIST_GROUP : RISO_LIST_URGENT;
+	enum riso_dir dir = f->next.dir;
+	struct riso_dev *rd = f->rd;
+
+	if (room && !riso_window_fits(f, room)) {
+		rd->arb[dir].window_held |= !f->path.probes;
+		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
+		trace_throttle(f, dir, 0, f->inflight[dir], room->limit, RISO_CAUSE_FLOW);
+		riso_turn_remove(f, now);
+		return;
+	}
+	if (!list_empty(&f->arb) && f->list == where && f->arb_dir == dir)
+		return;
+	riso_turn_remove(f, now);
+	f->arb_dir = dir;
+	list_flow(f, where, now);
+}
+
 /**
  * riso_turn_wake - see again whether a flow may post, and where it stands
  * @f: the flow
@@ -87,12 +108,9 @@ static void list_flow(struct riso_flow *f, enum riso_list list, u64 now)
  */
 void riso_turn_wake(struct riso_flow *f, u64 now)
 {
-	struct riso_dev *rd = f->rd;
-	enum riso_list where = RISO_LIST_URGENT;
-	enum riso_dir dir;
 	struct riso_room room;
 
-	lockdep_assert_held(&rd->lock);
+	lockdep_assert_held(&f->rd->lock);
 	if (!f->q.recs)
 		return;
 	riso_open_update(f);
@@ -106,23 +124,12 @@ void riso_turn_wake(struct riso_flow *f, u64 now)
 			list_flow(f, RISO_LIST_PARKED, now);
 		return;
 	}
-	dir = f->next.dir;
-	if (!posts_as_debt(f)) {
-		where = RISO_LIST_GROUP;
-		room = riso_window_room(f);
-		if (!riso_window_fits(f, &room)) {
-			rd->arb[dir].window_held |= !f->path.probes;
-			rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
-			trace_throttle(f, dir, 0, f->inflight[dir], room.limit, RISO_CAUSE_FLOW);
-			riso_turn_remove(f, now);
-			return;
-		}
-	}
-	if (!list_empty(&f->arb) && f->list == where && f->arb_dir == dir)
+	if (posts_as_debt(f)) {
+		find_place(f, NULL, now);
 		return;
-	riso_turn_remove(f, now);
-	f->arb_dir = dir;
-	list_flow(f, where, now);
+	}
+	room = riso_window_room(f);
+	find_place(f, &room, now);
 }
 
 /* It is the turn of a flow, but clock or window say no: note why, and when to ask again. */
@@ -253,20 +260,22 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 	if (!list_empty(&f->arb) && f->list == RISO_LIST_GROUP && !posts_as_debt(f) &&
 	    !f->path.probes)
 		return false;
-	if (list_empty(&f->arb) && list_empty(&rd->urgent) && !posts_as_debt(f) &&
-	    riso_batch_next(f, now, &f->next) && !riso_line_first(&rd->arb[f->next.dir])) {
-		a = &rd->arb[f->next.dir];
+	if (!list_empty(&f->arb) || posts_as_debt(f) || !riso_batch_next(f, now, &f->next)) {
+		riso_turn_wake(f, now);
+		return false;
+	}
+	a = &rd->arb[f->next.dir];
+	room = riso_window_room(f);
+	if (list_empty(&rd->urgent) && !riso_line_first(a) && riso_window_fits(f, &room)) {
 		l = limits_of(rd, f->next.dir, now);
-		room = riso_window_room(f);
-		if (riso_window_fits(f, &room) &&
-		    riso_pacer_is_open(&a->pacer, &l, room.part, now)) {
+		if (riso_pacer_is_open(&a->pacer, &l, room.part, now)) {
 			take_turn(f, &room, riso_pacer_bytes(&a->pacer, &l, room.part, now),
 				  l.pace, now, t);
 			note_turn(f, f->next.dir);
 			return true;
 		}
 	}
-	riso_turn_wake(f, now);
+	find_place(f, &room, now);
 	return false;
 }
 
