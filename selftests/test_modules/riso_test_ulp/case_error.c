@@ -141,8 +141,18 @@ int ulp_case_reset(struct ulp_ctx *ctx)
 	int err;
 
 	ctx->conf.pairs = 2;
-	err = ulp_connect(ctx) ? : ulp_post_many(ctx, 0) ? :
-	      ulp_modify_qp(ctx, qa, IB_QPS_RESET) ? :
+	err = ulp_connect(ctx) ? : ulp_post_many(ctx, 0);
+	if (err)
+		return err;
+	/*
+	 * While rxe of Linux 6.1 resets a QP, an answer that comes in empties the same queue
+	 * on another CPU. Then both count its entries, and later it has some that nobody posted.
+	 */
+	if (qa->qp->device->ops.driver_id == RDMA_DRIVER_RXE) {
+		ulp_destroy_qp(ctx, &ctx->qb[0]);
+		ulp_await_silence();
+	}
+	err = ulp_modify_qp(ctx, qa, IB_QPS_RESET) ? :
 	      ulp_modify_qp(ctx, qb, IB_QPS_RESET);
 	if (err)
 		return err;
