@@ -21,12 +21,18 @@ sees()
 	jq -se "any($1)" "$dir/json" >/dev/null 2>&1
 }
 
-# told FILTER COUNT: how many events there are, once the first is
+# has_told FILTER COUNT: so many events, or more
+has_told()
+{
+	jq -se "map(select($1)) | length >= $2" "$dir/json" >/dev/null 2>&1
+}
+
+# told FILTER COUNT: how many events there are, once as many have come
 told()
 {
 	local n
 
-	busywait 20 sees "$1"
+	busywait 20 has_told "$1" "$2"
 	n=$(jq -s "map(select($1)) | length" "$dir/json")
 	[ "$n" -eq "$2" ] && return
 	ktap_print_msg "$n events $1"
@@ -112,17 +118,18 @@ flow_fails()
 		.ulp == "riso_test_ulp" and .error == "remote-access"' 1 &&
 	told '.event == "flow-error"' 1 &&
 	ulp_run remacc len=3000 signal=0 && told '.event == "flow-error"' 2 &&
-	grep -q '^event flow-error dev rxe0 .* error remote-access ' "$dir/text" &&
+	busywait 20 grep -q '^event flow-error dev rxe0 .* error remote-access ' "$dir/text" &&
 	ulp_release
 }
 
 only_one_device()
 {
-	! grep -q rxe1 "$dir/only" && grep -q '"dev":"rxe0"' "$dir/only"
+	busywait 20 grep -q '"dev":"rxe0"' "$dir/only" && ! grep -q rxe1 "$dir/only"
 }
 
 text_is_the_same()
 {
+	busywait 20 grep -q '^event device dev rxe0 .* state gone ' "$dir/text" &&
 	[ "$(grep -c '^event device dev rxe0 .* state gone ' "$dir/text")" -eq 1 ]
 }
 
