@@ -116,16 +116,6 @@ loads()
 	return 1
 }
 
-# slowly COMMAND...: at a rate that small messages, too, have to wait for on a slow processor
-slowly()
-{
-	local status
-
-	rdma-isolate dev set dev rxe0 max-rate 1mbit && "$@"
-	status=$?
-	rdma-isolate dev set dev rxe0 max-rate "$SHIM_RATE" && return $status
-}
-
 # Of the process that runs: its queue pairs take part, and the books know it.
 is_in_the_books()
 {
@@ -246,11 +236,11 @@ check "RC, builders" waited runs pingpong ibv_rc_pingpong -c -N -n 50 -s 262144
 check "UC" runs pingpong ibv_uc_pingpong -c -n 50 -s 32768
 check "UD" runs pingpong ibv_ud_pingpong -c -n 100
 check "shared receive queue" \
-	waited runs pingpong ibv_srq_pingpong -c -q 4 -n 20 -s 65536
+	slowly 40mbit waited runs pingpong ibv_srq_pingpong -c -q 4 -n 20 -s 65536
 check "shared receive queue, events" \
-	waited runs pingpong ibv_srq_pingpong -c -e -q 4 -n 20 -s 65536
-check "READ and WRITE over rdma_cm" waited runs ping_by_cm
-check "messages over rdma_cm" waited runs messages_by_cm
+	slowly 40mbit waited runs pingpong ibv_srq_pingpong -c -e -q 4 -n 20 -s 65536
+check "READ and WRITE over rdma_cm" slowly 40mbit waited runs ping_by_cm
+check "messages over rdma_cm" slowly 40mbit waited runs messages_by_cm
 check "a message over rdma_cm" runs one_by_cm
 check "qperf: bandwidth" waited unless_early runs qperfs -t 1 -m 1M \
 	rc_rdma_write_bw rc_rdma_read_bw rc_bw rc_bi_bw
@@ -264,7 +254,7 @@ for op in write read send; do
 	done
 done
 check "load: batches of small messages" \
-	slowly waited loads write post --size 16 --batch 64 --depth 256 --seconds 1
+	slowly 1mbit waited loads write post --size 16 --batch 64 --depth 256 --seconds 1
 check "load: more queue pairs" \
 	waited loads write wr --qps 8 --size 100001 --seconds 2
 check "load: one large message" \
