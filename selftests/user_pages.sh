@@ -27,11 +27,11 @@ is_listening()
 
 load_module && setup_rxe 400mbit || skip_all "no module or no rxe devices"
 rdma-isolate rule add comm rperf class latency >/dev/null
-# Large grants, which take long beside the time to wake up.
-rdma-isolate dev set dev rxe0 mode enable max-rate 400mbit chunk-bytes 64k
+# Grants that take long beside the time to wake up, on a busy host, too
+rdma-isolate dev set dev rxe0 mode enable max-rate 100mbit chunk-bytes 64k
 rperf --dev rxe0 --peer rxe1 --samples 0 --seconds 1000 --interval 10000 \
 	>/dev/null 2>&1 &
 busywait 60 has_latency_flow rxe0 || skip_all "no latency flow"
 rdma-isolate -j monitor show dev rxe0 >"$events" &
 busywait 60 is_listening || skip_all "no events"
-"$(dirname "$0")/user_pages" rxe0 50000000 "$events" "$cgroups"
+"$(dirname "$0")/user_pages" rxe0 12500000 "$events" "$cgroups"

@@ -15,7 +15,7 @@
 struct share;
 
 /* Settings between cases */
-#define PAGES_USUAL "max-rate 400mbit safe-util 400mbit chunk-bytes 64k"
+#define PAGES_USUAL "max-rate 100mbit safe-util 100mbit chunk-bytes 64k"
 
 /* main.c: the arguments, and the bytes of a page */
 extern const char *pages_device, *pages_events, *pages_cgroups;
