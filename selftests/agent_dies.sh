@@ -80,11 +80,12 @@ is_restarted()
 	last=$(jq -c '.[0] | [.safe_util, .target99_ns]' <<<"$last")
 }
 
-# What the present agent was the first to lend, if it has
+# What the present agent was the first to lend, if it has, as soon as it had its peer
 first_lent()
 {
 	first=$(jq -c -n "first(inputs | select(.event == \"control\" and
-		.agent_pid == ${agents[rxe1]}) | [.safe_util, .target99_ns])" "$dir/events")
+		.agent_pid == ${agents[rxe1]} and .ctrl_state != \"no-peer\") |
+		[.safe_util, .target99_ns])" "$dir/events")
 	[ -n "$first" ]
 }
 
@@ -141,13 +142,18 @@ again()
 }
 
 # Each time that nobody took over, by event and by trace
+agrees()
+{
+	is=$(jq -n '[inputs | select(.event == "lease-expired")] | length' "$dir/events")
+	traced=$(grep -c "budget_expire: dev=rxe1 safe_util=37500000 " $tracing/trace)
+	[ "$is" -ge $((2 * rounds)) ] && [ "$traced" -eq "$is" ]
+}
+
 expired()
 {
 	local is traced
 
-	is=$(jq -n '[inputs | select(.event == "lease-expired")] | length' "$dir/events")
-	traced=$(grep -c "budget_expire: dev=rxe1 safe_util=37500000 " $tracing/trace)
-	[ "$is" -ge $((2 * rounds)) ] && [ "$traced" -eq "$is" ] && return
+	busywait 20 agrees && return
 	ktap_print_msg "$is events, traced $traced times"
 	return 1
 }
