@@ -25,7 +25,7 @@ static inline void connect_qp(modify_fn modify, struct ibv_qp *qp, uint32_t qpn,
 		.max_dest_rd_atomic = 1,
 		.max_rd_atomic = 1,
 		.min_rnr_timer = 12,
-		.timeout = 14,
+		.timeout = 18,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.ah_attr = {
