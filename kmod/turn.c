@@ -78,25 +78,32 @@ static void list_flow(struct riso_flow *f, enum riso_list list, u64 now)
 	note_turn(f, f->arb_dir);
 }
 
-/* A flow has something that it may post, as far as its queue goes: see where it stands. */
-static void find_place(struct riso_flow *f, const struct riso_room *room, u64 now)
+/* Have a flow that may post next stand in a list, where it stays if it stands there. */
+static void place_flow(struct riso_flow *f, enum riso_list where, u64 now)
 {
-	enum riso_list where = room ? RISO_LIST_GROUP : RISO_LIST_URGENT;
 	enum riso_dir dir = f->next.dir;
-	struct riso_dev *rd = f->rd;
 
-	if (room && !riso_window_fits(f, room)) {
-		rd->arb[dir].window_held |= !f->path.probes;
-		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
-		trace_throttle(f, dir, 0, f->inflight[dir], room->limit, RISO_CAUSE_FLOW);
-		riso_turn_remove(f, now);
-		return;
-	}
 	if (!list_empty(&f->arb) && f->list == where && f->arb_dir == dir)
 		return;
 	riso_turn_remove(f, now);
 	f->arb_dir = dir;
 	list_flow(f, where, now);
+}
+
+/* Have a flow stand in line for its turn, if what it has out leaves it room. */
+static void place_in_line(struct riso_flow *f, const struct riso_room *room, u64 now)
+{
+	enum riso_dir dir = f->next.dir;
+	struct riso_dev *rd = f->rd;
+
+	if (riso_window_fits(f, room)) {
+		place_flow(f, RISO_LIST_GROUP, now);
+		return;
+	}
+	rd->arb[dir].window_held |= !f->path.probes;
+	rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
+	trace_throttle(f, dir, 0, f->inflight[dir], room->limit, RISO_CAUSE_FLOW);
+	riso_turn_remove(f, now);
 }
 
 /**
@@ -125,11 +132,11 @@ void riso_turn_wake(struct riso_flow *f, u64 now)
 		return;
 	}
 	if (posts_as_debt(f)) {
-		find_place(f, NULL, now);
+		place_flow(f, RISO_LIST_URGENT, now);
 		return;
 	}
 	room = riso_window_room(f);
-	find_place(f, &room, now);
+	place_in_line(f, &room, now);
 }
 
 /* It is the turn of a flow, but clock or window say no: note why, and when to ask again. */
@@ -275,7 +282,7 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 			return true;
 		}
 	}
-	find_place(f, &room, now);
+	place_in_line(f, &room, now);
 	return false;
 }
 
