@@ -185,13 +185,13 @@ void riso_manage_count_latency(struct riso_flow *f, bool latency)
 }
 
 /* What the flow holds and posts counts for its new group from now on. */
-static void leave_group(struct riso_flow *f, struct riso_group *old, struct riso_group *g)
+static void leave_group(struct riso_flow *f, struct riso_group *old, struct riso_group *g,
+			u64 now)
 {
 	u32 held = f->q.recs ? riso_ring_len(&f->q) : 0;
-	u64 now = ktime_get_ns();
 
 	if (held) {
-		riso_pressure_hold(&g->pressure, held);
+		riso_pressure_hold(&g->pressure, held, now);
 		riso_pressure_release(&old->pressure, held);
 	}
 	if (f->posting) {
@@ -221,7 +221,7 @@ void riso_manage_join_group(struct riso_flow *f)
 	now = ktime_get_ns();
 	riso_turn_remove(f, now);
 	if (old && old != g)
-		leave_group(f, old, g);
+		leave_group(f, old, g, now);
 	f->group = g;
 	g->weight = f->weight;
 	riso_turn_wake(f, now);

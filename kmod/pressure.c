@@ -56,11 +56,12 @@ static void count(struct riso_pressure *p, u64 now)
  * riso_pressure_hold - a group has more to post
  * @p: of the group
  * @n: work requests
+ * @now: time, ns
  */
-void riso_pressure_hold(struct riso_pressure *p, u32 n)
+void riso_pressure_hold(struct riso_pressure *p, u32 n, u64 now)
 {
 	if (!p->held)
-		count(p, ktime_get_ns());
+		count(p, now);
 	p->held += n;
 }
 

@@ -119,7 +119,7 @@ struct riso_pressure_info {
 	u32 avg[RISO_AVGS];
 };
 
-void riso_pressure_hold(struct riso_pressure *p, u32 n);
+void riso_pressure_hold(struct riso_pressure *p, u32 n, u64 now);
 void riso_pressure_release(struct riso_pressure *p, u32 n);
 void riso_pressure_serve(struct riso_pressure *p, bool begin, u64 now);
 void riso_pressure_begin(struct riso_waiters *h, struct riso_wait *w, u64 now);

@@ -245,7 +245,7 @@ int riso_ring_add(struct riso_flow *f, const struct ib_send_wr *wr, u64 now, u64
 		wire[riso_rec_dir(rec)] += riso_piece_wire(rec->len, f->mtu);
 		f->queued++;
 		WRITE_ONCE(f->rd->held, f->rd->held + 1);
-		riso_pressure_hold(&f->group->pressure, 1);
+		riso_pressure_hold(&f->group->pressure, 1, now);
 		f->rd->stats[RISO_STAT_WR_QUEUED]++;
 		trace_wr_queue(f, w->wr_id, w->opcode, rec->len,
 			       riso_ring_len(q));
