@@ -16,7 +16,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 kvers=()
 name=
-cpus=${RISO_CPUS:-}
+cpus=
 limit=${RISO_LIMIT:-}
 
 while getopts k:t:c:s: opt; do
@@ -64,16 +64,18 @@ is_planned()
 # run_machine KVER DIR TEST...: what it leaves is in DIR
 run_machine()
 {
-	local kver=$1 out=$2 own_cpus=2 own_limit=4500
+	# Two machines with four processors each leave each of these a quarter of a real one on a
+	# host that has two, and they spin for the locks of those that wait.
+	local kver=$1 out=$2 own_cpus=${RISO_CPUS:-2} own_limit=4500
 	shift 2
 
-	# Two machines with four processors each leave each of these a quarter of a real one on a
-	# host that has two, and they spin for the locks of those that wait. Races need them.
+	# KCSAN looks for races, which need processors.
 	[ "$kver" != kcsan ] || own_cpus=4
 
-	# With KASAN and lockdep, what is wrong shows in fewer rounds, too.
+	# With KASAN and lockdep, processors that wait for a turn on the host's look hung. What
+	# is wrong shows in fewer rounds, too.
 	if [ "$kver" = debug ]; then
-		own_limit=9000
+		own_cpus=2 own_limit=9000
 		export RISO_ROUNDS=${RISO_ROUNDS:-2} RISO_COMMANDS=${RISO_COMMANDS:-2000} \
 			RISO_KILLS=${RISO_KILLS:-40} RISO_ENDS=${RISO_ENDS:-60} \
 			RISO_PRESSURE=${RISO_PRESSURE:-2}
