@@ -36,7 +36,7 @@ idle()
 {
 	connects &&
 	becomes '.ctrl_state == "open" and .safe_util == 50000000 and
-		.latency_groups == 0' && busywait 30 is_silent
+		.latency_groups == 0' && is_silent
 }
 
 # Its own queue pairs are no flows of the device.
@@ -242,6 +242,7 @@ room()
 	"$GUEST" agent 10.0.0.1 "$PORT" 300 100 >"$dir/held" &
 	guest=$!
 	busywait 60 grep -q "^accepted [1-9].* refused [1-9]" "$dir/held" &&
+	guests agent 1 "^accepted 0 refused 1 " &&
 	busywait 40 guests agent 1 "^accepted 1 " &&
 	[ "$(connections)" -eq "$before" ] && status=0
 	kill "$guest"

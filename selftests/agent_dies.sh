@@ -80,12 +80,11 @@ is_restarted()
 	last=$(jq -c '.[0] | [.safe_util, .target99_ns]' <<<"$last")
 }
 
-# What the present agent was the first to lend, if it has, as soon as it had its peer
+# What the present agent was the first to lend, if it has
 first_lent()
 {
 	first=$(jq -c -n "first(inputs | select(.event == \"control\" and
-		.agent_pid == ${agents[rxe1]} and .ctrl_state != \"no-peer\") |
-		[.safe_util, .target99_ns])" "$dir/events")
+		.agent_pid == ${agents[rxe1]}) | [.safe_util, .target99_ns])" "$dir/events")
 	[ -n "$first" ]
 }
 
@@ -141,7 +140,7 @@ again()
 	done
 }
 
-# Each time that nobody took over, by event and by trace
+# Each time that nobody took over, by event and by trace: $is and $traced
 agrees()
 {
 	is=$(jq -n '[inputs | select(.event == "lease-expired")] | length' "$dir/events")

@@ -37,7 +37,7 @@ bool pages_granting(void)
 	__u64 began = share_now(), bytes, most;
 	bool ok;
 
-	bytes = share_take(&s, 1000000000, true);
+	bytes = share_take(&s, 4000000000, true);
 	/* Grants that are ahead, and what came before. */
 	most = (share_now() - began) * pages_rate / 1000000000 + (1 << 20);
 	ksft_print_msg("%llu bytes of %llu\n", (unsigned long long)bytes,
