@@ -134,15 +134,13 @@ time_reposts()
 # WRITE takes longer than a handler does on a busy host, and a few may miss their event.
 moderated()
 {
-	local late early
+	local late=0 early=0
 
-	set_param delay_ns 10000000 || return
-	set_param moder_us 50000 && late=$(time_reposts) &&
-	set_param moder_count 1 && early=$(time_reposts) || return
+	set_param delay_ns 10000000 && set_param moder_us 50000 && late=$(time_reposts) &&
+		set_param moder_count 1 && early=$(time_reposts)
 	ktap_print_msg "$late ms, $early without moderation"
-	set_param delay_ns $DELAY && set_param moder_us 0 &&
-	set_param moder_count 32 &&
-	[ "$late" -ge $((20 * 50)) ] && [ "$early" -lt "$late" ]
+	set_param delay_ns $DELAY && set_param moder_us 0 && set_param moder_count 32 &&
+	[ "$early" -gt 0 ] && [ "$late" -ge $((20 * 50)) ] && [ "$early" -lt "$late" ]
 }
 
 port_is()
