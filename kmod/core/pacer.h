@@ -77,8 +77,9 @@ struct riso_pacer_limits {
 
 /*
  * A piece is posted 40 us before the device has nothing else to send: as long as a host may need
- * for its timer, and an adapter that is made of software for a post. Where that is not enough,
- * the cover (estimate.c) adds to it.
+ * for its timer, and an adapter that is made of software for a post. Where pieces are short, it is
+ * half of one: completions come as often then, and a small message waits for less. Where that is
+ * not enough, the cover (estimate.c) adds to it.
  */
 #define RISO_PACER_LEAD_NS	40000
 
@@ -93,7 +94,7 @@ struct riso_pacer_limits {
  */
 static inline __u64 riso_pacer_window(__u64 piece, __u64 rate)
 {
-	return piece + riso_min(piece, riso_bytes_in(RISO_PACER_LEAD_NS, rate));
+	return piece + riso_min(piece / 2, riso_bytes_in(RISO_PACER_LEAD_NS, rate));
 }
 
 /**
