@@ -203,8 +203,6 @@ static void tag_run(struct cut *c, struct riso_run *run, const struct riso_rec *
 		flags |= RISO_SLOT_SIGNALED;
 	if (riso_wr_is_fetch(rec->wr.opcode))
 		flags |= RISO_SLOT_FETCH;
-	if (c->qt->held)
-		flags |= RISO_SLOT_HELD;
 	slot->flags = flags;
 	c->last->wr_cqe = &slot->cqe;
 	run->slot = slot;

@@ -99,7 +99,6 @@ struct riso_next {
  * @bytes: wire bytes that may go out; one work request may exceed it
  * @end: first record that may not go out
  * @debt: what goes out is charged as debt, without a turn
- * @held: the window had kept it back
  */
 struct riso_quantum {
 	u32 chunk;
@@ -107,7 +106,6 @@ struct riso_quantum {
 	u64 bytes;
 	u64 end;
 	bool debt;
-	bool held;
 };
 
 /**

@@ -146,9 +146,11 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 
 	lockdep_assert_held(&rd->lock);
 	/* No window of ours keeps grants that were missed from going out as a burst. */
-	if (riso_is_shaped(rd))
+	if (riso_is_shaped(rd)) {
 		riso_pacer_advance(&a->pacer, bill->grant ? riso_grant_lag(rd) : riso_lag(rd),
 				   bill->busy_ns, now);
+		riso_pacer_fill(&a->pacer, riso_time_of(bill->wire, riso_speed(rd, dir)), now);
+	}
 	/*
 	 * The clock also says when processes may have grants. Bulk of the kernel that it does not
 	 * hold moves it by a chunk and a tick at most, as the window holds that bulk.

@@ -30,7 +30,6 @@ enum riso_slot_flags {
 	RISO_SLOT_CHUNK = BIT(4),	/* less than the whole message, or that in pieces */
 	RISO_SLOT_FETCH = BIT(5),	/* each piece uses one of max_rd_atomic */
 	RISO_SLOT_MARK = BIT(6),	/* our own: what was taken before it has ended */
-	RISO_SLOT_HELD = BIT(7),	/* the window had kept it back */
 };
 
 /**

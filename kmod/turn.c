@@ -182,28 +182,35 @@ static struct riso_pacer_limits limits_of(const struct riso_dev *rd, enum riso_d
 	return l;
 }
 
+/* Has the clock lost no time, although the window kept something back? */
+static bool clock_makes_up(const struct riso_arb *a, const struct riso_pacer_limits *l, u64 now)
+{
+	return l->clocked && a->pacer.next + l->lag_ns >= now;
+}
+
 /* A flow may post @bytes in its turn. */
-static void take_turn(struct riso_flow *f, const struct riso_room *room, u64 bytes, u64 pace,
-		      u64 now, struct riso_turn *t)
+static void take_turn(struct riso_flow *f, const struct riso_room *room, u64 bytes,
+		      const struct riso_pacer_limits *l, u64 now, struct riso_turn *t)
 {
 	enum riso_dir dir = f->next.dir;
 	struct riso_arb *a = &f->rd->arb[dir];
 
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
+	if (a->window_held && !clock_makes_up(a, l, now))
+		riso_window_note_dry(f->rd, dir, now);
+	a->window_held = false;
 	f->rd->last_dir = dir;
 	*t = (struct riso_turn) {
 		.f = f,
 		.dir = dir,
-		.pace = pace,
+		.pace = l->pace,
 		.qt = {
 			.chunk = room->chunk,
 			.share = room->share,
 			.bytes = min(bytes, room->limit - min(room->limit, f->inflight[dir])),
 			.end = U64_MAX,
-			.held = a->window_held,
 		},
 	};
-	a->window_held = false;
 }
 
 /* It is the turn of a flow: may it post now, and how much? */
@@ -227,7 +234,7 @@ static bool pick_flow(struct riso_flow *f, struct riso_pacer_limits l, u64 now, 
 		throttle(f, dir, &l, &say, now);
 		return false;
 	}
-	take_turn(f, &room, say.bytes, l.pace, now, t);
+	take_turn(f, &room, say.bytes, &l, now, t);
 	return true;
 }
 
@@ -277,7 +284,7 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 		l = limits_of(rd, f->next.dir, now);
 		if (riso_pacer_is_open(&a->pacer, &l, room.part, now)) {
 			take_turn(f, &room, riso_pacer_bytes(&a->pacer, &l, room.part, now),
-				  l.pace, now, t);
+				  &l, now, t);
 			note_turn(f, f->next.dir);
 			return true;
 		}

@@ -369,28 +369,33 @@ void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire)
 	f->rd->arb[dir].estimate.done += wire;
 }
 
-/*
- * Had the device nothing to send for a while, although the window kept something from it? Either
- * it has nothing now, or what it was given next came too late.
- */
-static u64 find_dry(const struct riso_flow *f, const struct riso_slot *slot, u64 now)
+/* The cover has changed: a microsecond more or less is as good as the same. */
+static void note_cover(struct riso_dev *rd, enum riso_dir dir, u64 was)
 {
-	enum riso_dir dir = slot_dir(slot);
-	struct riso_arb *a = &f->rd->arb[dir];
-	const struct riso_flow *oldest;
-	const struct riso_slot *next;
-	u64 left = now - f->path.rtt_min;
+	struct riso_arb *a = &rd->arb[dir];
 
-	/* That it may have one piece out is not the window's doing. */
-	if (f->path.probes || f->stale)
-		return 0;
-	if (!a->pacer.load)
-		return a->window_held ? now - min(now, max(f->cq->polled_ns, due_of(f, slot))) : 0;
-	next = find_oldest(f->rd, &oldest);
-	if (!next || !next->wire[dir] || !(next->flags & RISO_SLOT_HELD) ||
-	    a->out.bytes > next->wire[dir])
-		return 0;
-	return next->posted_ns - min(next->posted_ns, left);
+	if (was / NSEC_PER_USEC != a->estimate.cover / NSEC_PER_USEC)
+		a->covered = riso_window_covered(rd, dir);
+}
+
+/**
+ * riso_window_note_dry - what the window had kept back is posted: did it come too late?
+ * @rd: the device
+ * @dir: direction
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock, before the post is charged.
+ */
+void riso_window_note_dry(struct riso_dev *rd, enum riso_dir dir, u64 now)
+{
+	struct riso_arb *a = &rd->arb[dir];
+	u64 cover = a->estimate.cover;
+
+	lockdep_assert_held(&rd->lock);
+	if (!riso_is_shaped(rd))
+		return;
+	riso_estimate_dry(&a->estimate, rd->chunk_ns, riso_pacer_dry(&a->pacer, now));
+	note_cover(rd, dir, cover);
 }
 
 /**
@@ -421,16 +426,16 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 
 		return;
 	if (f->path.rtt_min != RISO_NEVER) {
 		cover = a->estimate.cover;
-		riso_estimate_cover(&a->estimate, own, find_dry(f, slot, now));
-		/* A microsecond more or less is as good as the same. */
-		if (cover / NSEC_PER_USEC != a->estimate.cover / NSEC_PER_USEC)
-			a->covered = riso_window_covered(rd, dir);
+		riso_estimate_rest(&a->estimate, own);
+		note_cover(rd, dir, cover);
 		due = max(due, due_of(f, slot));
 		begun = slot->posted_ns + f->path.rtt_min;
 	}
 	a->pacer.completed_ns = min(now, due);
-	if (riso_estimate_complete(&a->estimate, own, begun, now))
+	if (riso_estimate_complete(&a->estimate, own, begun, now)) {
 		riso_limits_rebound(rd, dir);
+		riso_pacer_settle(&a->pacer, riso_speed(rd, dir), now);
+	}
 	rtt = f->path.rtt_min;
 	riso_path_sample(&f->path, slot->posted_ns, own, now);
 	if (rtt != f->path.rtt_min)

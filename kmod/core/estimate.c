@@ -9,8 +9,8 @@
  *   the one before it had left. MaxRate may be set too high, or the device may be slower than its
  *   port says. A ceiling is believed for a second.
  * - The cover: for how long the device needs work while completions are under way. Adapters
- *   delay their events, and processors have other things to do. It grows when the device has
- *   run dry although something was held, and else shrinks.
+ *   delay their events, and processors have other things to do. It grows when what the window
+ *   had kept back comes after the device has run dry, and shrinks with each piece.
  * - The path: the smallest time from post to completion, without the time that the
  *   message itself takes on the wire. It holds for an epoch of a second, or of 200 times
  *   itself.
@@ -27,14 +27,15 @@
 /* Adapters delay events by 32 us at most, and a processor is busy for as long at times. */
 #define COVER_MAX_NS	64000
 /*
- * The cover grows by the time that the device was dry, 4 us at most, and shrinks with each piece
- * that came in time: by a 1024th of what the piece takes, and 31 ns at most. So a device loses
- * about a thousandth. What keeps a processor from its work now and then, for however long, is not
- * covered.
+ * The cover grows by the time that the device was dry, 4 us at most, and shrinks with each piece:
+ * by a 160th of what the piece takes, and 60 ns at most. So a device loses about 0.6 %. What
+ * keeps a processor from its work now and then, for however long, is not covered.
  */
 #define COVER_STEP_NS	4000
-#define COVER_REST_NS	31
-#define COVER_PART	1024
+#define COVER_REST_NS	60
+#define COVER_PART	160
+/* Less than a 32nd of a piece may be the rate, which is not known better than that. */
+#define COVER_NOISE_PART 32
 /* To let a path run empty takes two round trips: that is at most a hundredth of the time. */
 #define EMPTY_PART	200
 /* A ceiling is believed for a second: what held the device back may have ended. */
@@ -117,20 +118,26 @@ bool riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_n
 }
 
 /**
- * riso_estimate_cover - a piece has completed: was the window too small?
+ * riso_estimate_dry - what the window had kept back is posted: was the window too small?
  * @e: the estimate
- * @own_ns: time that it takes on the wire
- * @dry_ns: time that the device had nothing to send, although the window kept something from it
+ * @own_ns: time that a piece takes on the wire
+ * @dry_ns: time for which the device has had nothing to send
  */
-void riso_estimate_cover(struct riso_estimate *e, __u64 own_ns, __u64 dry_ns)
+void riso_estimate_dry(struct riso_estimate *e, __u64 own_ns, __u64 dry_ns)
 {
-	__u64 rest = riso_min(COVER_REST_NS, own_ns / COVER_PART);
-
-	if (dry_ns)
+	if (dry_ns > own_ns / COVER_NOISE_PART)
 		e->cover = riso_min(e->cover + riso_min(dry_ns, COVER_STEP_NS),
 				    COVER_MAX_NS);
-	else
-		e->cover -= riso_min(e->cover, rest);
+}
+
+/**
+ * riso_estimate_rest - a piece has completed: the window may be smaller
+ * @e: the estimate
+ * @own_ns: time that it takes on the wire
+ */
+void riso_estimate_rest(struct riso_estimate *e, __u64 own_ns)
+{
+	e->cover -= riso_min(e->cover, riso_min(COVER_REST_NS, own_ns / COVER_PART));
 }
 
 /**

@@ -60,7 +60,8 @@ struct riso_path {
 
 void riso_estimate_restart(struct riso_estimate *e);
 bool riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_ns, __u64 now);
-void riso_estimate_cover(struct riso_estimate *e, __u64 own_ns, __u64 dry_ns);
+void riso_estimate_dry(struct riso_estimate *e, __u64 own_ns, __u64 dry_ns);
+void riso_estimate_rest(struct riso_estimate *e, __u64 own_ns);
 void riso_estimate_expire(struct riso_estimate *e, __u64 now);
 __u64 riso_estimate_pace(__u64 safe_util, __u64 max_rate, __u64 ceiling);
 void riso_path_restart(struct riso_path *p, __u64 now);

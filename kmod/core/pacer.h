@@ -13,12 +13,14 @@
  * @debt_ns: time up to which the clock was moved for what processes say of debt
  * @load: bytes that may stand in the device
  * @completed_ns: when the last piece that completed had left the device, as far as known
+ * @empty_ns: when all that was posted will have left the device, without what its path adds
  */
 struct riso_pacer {
 	__u64 next;
 	__u64 debt_ns;
 	__u64 load;
 	__u64 completed_ns;
+	__u64 empty_ns;
 };
 
 /**
@@ -139,6 +141,42 @@ struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
 				     const struct riso_pacer_limits *l, __u64 need,
 				     const struct riso_pacer_piece *oldest, __u64 now);
 __u64 riso_pacer_take_debt(struct riso_pacer *p, __u64 span, __u64 ns, __u64 now);
+
+/**
+ * riso_pacer_fill - the device has more to send
+ * @p: the pacer
+ * @ns: time that it takes on the wire
+ * @now: time, ns
+ */
+static inline void riso_pacer_fill(struct riso_pacer *p, __u64 ns, __u64 now)
+{
+	p->empty_ns = riso_max(p->empty_ns, now) + ns;
+}
+
+/**
+ * riso_pacer_settle - the device has no more to send than what stands in it
+ * @p: the pacer
+ * @speed: the most that the device can do, bytes per second
+ * @now: time, ns
+ *
+ * A speed that was taken for less than it is would let @empty_ns run away.
+ */
+static inline void riso_pacer_settle(struct riso_pacer *p, __u64 speed, __u64 now)
+{
+	p->empty_ns = riso_min(p->empty_ns, now + riso_time_of(p->load, speed));
+}
+
+/**
+ * riso_pacer_dry - for how long the device has had nothing to send
+ * @p: the pacer
+ * @now: time, ns
+ *
+ * Return: ns, 0 if it has something.
+ */
+static inline __u64 riso_pacer_dry(const struct riso_pacer *p, __u64 now)
+{
+	return now - riso_min(now, p->empty_ns);
+}
 
 /**
  * riso_pacer_is_full - does the window forbid more bytes, by what has completed?
