@@ -65,10 +65,12 @@ struct calibrate_advice {
 };
 
 /**
- * calibrate_depth - pieces that the module would have out at a time
+ * calibrate_depth - pieces that are out at a time while a size is tried
  * @wire: of each, bytes of the wire, not 0
  * @rate: of the device, bytes per second of the wire
  * @rtt_ns: of the path
+ *
+ * The window of the module is a piece and a half where a piece is short, and the cover.
  *
  * Return: two, and what the path itself holds; CALIBRATE_DEPTH at most.
  */
