@@ -75,9 +75,11 @@ static void add_sample(struct riso_estimate *e, __u64 span, __u64 now)
 
 	e->last = rate;
 	e->rate = riso_max(e->rate, rate);
+	if (e->slack)
+		return;
+	/* A device that waits for its pieces can do more than it delivers. */
 	e->peak = riso_max(e->peak, rate);
-	if (!e->slack)
-		add_full_sample(e, span, now);
+	add_full_sample(e, span, now);
 }
 
 /**

@@ -16,7 +16,8 @@
  * @rate: largest sample of this epoch, bytes per second
  * @rate_prev: largest sample of the epoch before, bytes per second
  * @rate_ns: when this epoch began
- * @peak: largest sample since riso_estimate_restart(), bytes per second, 0 before the first
+ * @peak: largest sample without @slack since riso_estimate_restart(), bytes per second, 0 before
+ *	the first
  * @slack: the device may not have been full all the time since @done_ns
  * @full: bytes that completed in samples without @slack since the last @ceiling
  * @full_ns: time that these samples took

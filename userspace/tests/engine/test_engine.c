@@ -536,69 +536,6 @@ static void knows_queue_from_path(void **state)
 	assert_int_equal(path.rtt_min, 0);
 }
 
-/* A piece that was posted when the device had been dry for a while completes. */
-static void complete_covered(struct riso_estimate *e, uint64_t own_ns, uint64_t dry_ns)
-{
-	riso_estimate_dry(e, own_ns, dry_ns);
-	riso_estimate_rest(e, own_ns);
-}
-
-/* A window that lets the device run dry grows until little is lost, and shrinks again. */
-static void covers_completions(void **state)
-{
-	struct riso_estimate e = {};
-	int dry = 0;
-	int i;
-
-	(void)state;
-	complete_covered(&e, 40000, 3000);
-	assert_int_equal(e.cover, 3000 - 60);
-	/* As little may be the rate. */
-	riso_estimate_dry(&e, 40000, 1250);
-	assert_int_equal(e.cover, 3000 - 60);
-	/* One completion in 256 is late by a millisecond: that is not covered. */
-	for (i = 0; i < 100000; i++)
-		complete_covered(&e, 40000, i % 256 ? 0 : 1000000);
-	assert_true(e.cover <= 4000);
-	/* They are late by up to 40 us: hardly any of them finds the device dry. */
-	for (i = 0; i < 100000; i++) {
-		uint64_t late = random_to(40000);
-
-		dry += late > e.cover;
-		complete_covered(&e, 40000, late > e.cover ? late - e.cover : 0);
-	}
-	assert_true(dry < 8000 && e.cover > 32000);
-	/* All of them are, by far more than there may be. */
-	for (i = 0; i < 1000; i++)
-		riso_estimate_dry(&e, 40000, 1000000);
-	assert_int_equal(e.cover, 64000);
-	for (i = 0; i < 100000; i++)
-		riso_estimate_rest(&e, 40000);
-	assert_int_equal(e.cover, 0);
-	/* Short pieces come more often: they let it shrink more slowly. */
-	e.cover = 64000;
-	for (i = 0; i < 1000; i++)
-		riso_estimate_rest(&e, 1600);
-	assert_int_equal(e.cover, 54000);
-}
-
-/* When a device has sent all is known by what was posted, and not later than its load says. */
-static void runs_dry(void **state)
-{
-	struct riso_pacer p = {};
-
-	(void)state;
-	riso_pacer_fill(&p, 10000, 1000000);
-	riso_pacer_fill(&p, 10000, 1005000);
-	assert_int_equal(riso_pacer_dry(&p, 1020000), 0);
-	assert_int_equal(riso_pacer_dry(&p, 1023000), 3000);
-	riso_pacer_fill(&p, 10000, 1023000);
-	assert_int_equal(riso_pacer_dry(&p, 1034000), 1000);
-	p.load = 5000;
-	riso_pacer_settle(&p, 1000000000, 1024000);
-	assert_int_equal(riso_pacer_dry(&p, 1030000), 1000);
-}
-
 /* A device that is slower than its settings say is found out, and its path too. */
 static void learns_rate_and_path(void **state)
 {
@@ -687,8 +624,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(fills_the_path),
 		cmocka_unit_test(follows_the_path),
 		cmocka_unit_test(knows_queue_from_path),
-		cmocka_unit_test(covers_completions),
-		cmocka_unit_test(runs_dry),
 		cmocka_unit_test(learns_rate_and_path),
 		cmocka_unit_test(waits_for_the_path),
 		cmocka_unit_test(limits_debt),
