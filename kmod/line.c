@@ -149,7 +149,10 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	if (riso_is_shaped(rd)) {
 		riso_pacer_advance(&a->pacer, bill->grant ? riso_grant_lag(rd) : riso_lag(rd),
 				   bill->busy_ns, now);
-		riso_pacer_fill(&a->pacer, riso_time_of(bill->wire, riso_speed(rd, dir)), now);
+		/* What is behind the device may be slower than it. */
+		riso_pacer_fill(&a->pacer, riso_time_of(bill->wire, min(riso_speed(rd, dir),
+									a->estimate.ceiling)),
+				now);
 	}
 	/*
 	 * The clock also says when processes may have grants. Bulk of the kernel that it does not
