@@ -431,7 +431,8 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 
 		due = max(due, due_of(f, slot));
 		begun = slot->posted_ns + f->path.rtt_min;
 	}
-	a->pacer.completed_ns = min(now, due);
+	/* On a CQ that was polled long ago nobody knows better than what completed before. */
+	a->pacer.completed_ns = max(a->pacer.completed_ns, min(now, due));
 	if (riso_estimate_complete(&a->estimate, own, begun, now)) {
 		riso_limits_rebound(rd, dir);
 		riso_pacer_settle(&a->pacer, riso_speed(rd, dir), now);
