@@ -27,6 +27,8 @@ enum {
 	RISO_FAR_MAX_NS = 100 * NSEC_PER_MSEC,
 	/* What is out for 2 ms has left the device: it waits for its peer or the network. */
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
+	/* Flows that are looked at for a piece that leaves the device in a direction */
+	RISO_LEAVING_FLOWS = 4,
 };
 
 /* What paths of a delay hold */
@@ -287,6 +289,29 @@ static const struct riso_slot *find_oldest(struct riso_dev *rd, const struct ris
 	return riso_tag_oldest((*f)->slots);
 }
 
+/*
+ * The oldest piece that stands in the device and takes a direction, NULL if nobody knows. There may
+ * be thousands of flows that take the other one, so it looks at a few.
+ */
+static const struct riso_slot *find_leaving(struct riso_dev *rd, enum riso_dir dir,
+					    const struct riso_flow **of)
+{
+	const struct riso_slot *slot;
+	struct riso_flow *f;
+	int left = RISO_LEAVING_FLOWS;
+
+	list_for_each_entry(f, &rd->reap, reap) {
+		slot = riso_tag_oldest(f->slots);
+		if (slot && slot->wire[dir]) {
+			*of = f;
+			return f->path.rtt_min == RISO_NEVER ? NULL : slot;
+		}
+		if (!--left)
+			break;
+	}
+	return NULL;
+}
+
 /**
  * riso_window_ask - may a flow post now, as far as the device goes?
  * @f: the flow
@@ -312,7 +337,7 @@ struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_pac
 	*room = riso_window_room(f);
 	if (riso_pacer_is_full(p, l->window, room->part)) {
 		mark_stale_flow(f->rd, dir, l->window, now);
-		slot = find_oldest(f->rd, &oldest);
+		slot = find_leaving(f->rd, dir, &oldest);
 		if (slot)
 			piece = (struct riso_pacer_piece) {
 				.known = true,
