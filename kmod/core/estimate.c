@@ -28,12 +28,12 @@
 #define COVER_MAX_NS	64000
 /*
  * The cover grows by the time that the device was dry, 4 us at most, and shrinks with each piece:
- * by a 160th of what the piece takes, and 60 ns at most. So a device loses about 0.6 %. What
+ * by a 400th of what the piece takes, and 40 ns at most. So a device loses about 0.3 %. What
  * keeps a processor from its work now and then, for however long, is not covered.
  */
 #define COVER_STEP_NS	4000
-#define COVER_REST_NS	60
-#define COVER_PART	160
+#define COVER_REST_NS	40
+#define COVER_PART	400
 /* Less than a 32nd of a piece may be the rate, which is not known better than that. */
 #define COVER_NOISE_PART 32
 /* To let a path run empty takes two round trips: that is at most a hundredth of the time. */
