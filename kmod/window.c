@@ -445,6 +445,7 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 
 	u64 due = f->cq->polled_ns;
 	u64 begun = RISO_NEVER;
 	u64 cover, rtt;
+	bool ended;
 
 	lockdep_assert_held(&rd->lock);
 	if (!riso_is_shaped(rd) || slot->posted_ns < rd->shaped_ns)
@@ -458,10 +459,12 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 
 	}
 	/* On a CQ that was polled long ago nobody knows better than what completed before. */
 	a->pacer.completed_ns = max(a->pacer.completed_ns, min(now, due));
-	if (riso_estimate_complete(&a->estimate, own, begun, now)) {
+	ended = riso_estimate_complete(&a->estimate, own, begun, now);
+	if (ended)
 		riso_limits_rebound(rd, dir);
+	/* A device that is faster than anybody knows is empty sooner. */
+	if (ended || !a->pacer.load)
 		riso_pacer_settle(&a->pacer, riso_speed(rd, dir), now);
-	}
 	rtt = f->path.rtt_min;
 	riso_path_sample(&f->path, slot->posted_ns, own, now);
 	if (rtt != f->path.rtt_min)
