@@ -129,8 +129,8 @@ void riso_flow_create(struct riso_dev *rd, struct ib_qp *qp, const struct ib_qp_
  * riso_flow_pause - let nobody post for a flow
  * @f: the flow
  *
- * Returns when nobody is in the provider's post_send() for it any more, but for who found it open
- * just before.
+ * Returns when nobody is in the provider's post_send() for it any more. Whoever found it open just
+ * before may still be there.
  *
  * Context: may sleep.
  */

@@ -13,7 +13,7 @@
  * @debt_ns: time up to which the clock was moved for what processes say of debt
  * @load: bytes that may stand in the device
  * @completed_ns: when the last piece that completed had left the device, as far as known
- * @empty_ns: when all that was posted will have left the device, without what its path adds
+ * @empty_ns: when all that was charged will have left the device, without what its path adds
  */
 struct riso_pacer {
 	__u64 next;
