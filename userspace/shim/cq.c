@@ -66,19 +66,18 @@ void shim_free_cq(struct shim_cq *c)
 }
 
 /* Put a CQ into the map. Without memory for that it is like a CQ that the shim does not know. */
-static void shim_add_cq(struct shim_ctx *ctx, struct ibv_cq *cq, int asked, bool ex)
+static struct shim_cq *shim_add_cq(struct shim_ctx *ctx, struct ibv_cq *cq, int asked)
 {
 	struct shim_cq *c = new_cq(ctx, asked);
 
 	if (!c)
-		return;
+		return NULL;
 	c->cq = cq;
 	if (shim_map_add(&shim_cqs, cq, c)) {
 		shim_free_cq(c);
-		return;
+		return NULL;
 	}
-	if (ex)
-		shim_cqex_swap(c, (struct ibv_cq_ex *)cq);
+	return c;
 }
 
 /**
@@ -140,7 +139,7 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 		cq = shim_real.create_cq(context, cqe, cq_context, channel,
 					 comp_vector);
 	if (cq && ctx)
-		shim_add_cq(ctx, cq, cqe, false);
+		shim_add_cq(ctx, cq, cqe);
 	return cq;
 }
 
@@ -164,6 +163,7 @@ struct ibv_cq_ex *shim_create_cq_with(struct shim_ctx *ctx, shim_create_cq_fn fn
 	uint32_t flags = attr->flags;
 	uint32_t cqe = attr->cqe;
 	struct ibv_cq_ex *cq;
+	struct shim_cq *c;
 
 	if (!ctx || ctx->plain)
 		return fn(arg, attr);
@@ -181,11 +181,12 @@ struct ibv_cq_ex *shim_create_cq_with(struct shim_ctx *ctx, shim_create_cq_fn fn
 		attr->wc_flags = wc_flags;
 		cq = fn(arg, attr);
 	}
+	c = cq ? shim_add_cq(ctx, ibv_cq_ex_to_cq(cq), cqe) : NULL;
+	if (c)
+		shim_cqex_swap(c, cq, attr->wc_flags);
 	attr->wc_flags = wc_flags;
 	attr->cqe = cqe;
 	attr->flags = flags;
-	if (cq)
-		shim_add_cq(ctx, ibv_cq_ex_to_cq(cq), cqe, true);
 	return cq;
 }
 

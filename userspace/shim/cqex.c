@@ -223,11 +223,23 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *tm)
  * shim_cqex_swap - put our functions in front of those the provider has
  * @c: what is known of the CQ; it is in the map already
  * @cq: the CQ
+ * @wc_flags: what can be read there, as the provider was asked
+ *
+ * With an old libibverbs the provider has something else in the place of the last four functions.
+ * It creates no CQ with their flags then.
  */
-void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq)
+void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq, uint64_t wc_flags)
 {
 	c->ex = true;
 	c->real = *cq;
+	if (!(wc_flags & IBV_WC_EX_WITH_CVLAN))
+		c->real.read_cvlan = NULL;
+	if (!(wc_flags & IBV_WC_EX_WITH_FLOW_TAG))
+		c->real.read_flow_tag = NULL;
+	if (!(wc_flags & IBV_WC_EX_WITH_TM_INFO))
+		c->real.read_tm_info = NULL;
+	if (!(wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK))
+		c->real.read_completion_wallclock_ns = NULL;
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
 	cq->end_poll = end_poll;
@@ -253,12 +265,12 @@ void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq)
 		cq->read_dlid_path_bits = read_dlid_path_bits;
 	if (cq->read_completion_ts)
 		cq->read_completion_ts = read_completion_ts;
-	if (cq->read_cvlan)
+	if (c->real.read_cvlan)
 		cq->read_cvlan = read_cvlan;
-	if (cq->read_flow_tag)
+	if (c->real.read_flow_tag)
 		cq->read_flow_tag = read_flow_tag;
-	if (cq->read_tm_info)
+	if (c->real.read_tm_info)
 		cq->read_tm_info = read_tm_info;
-	if (cq->read_completion_wallclock_ns)
+	if (c->real.read_completion_wallclock_ns)
 		cq->read_completion_wallclock_ns = read_completion_wallclock_ns;
 }

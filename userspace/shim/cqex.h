@@ -9,6 +9,6 @@
 
 struct shim_cq;
 
-void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq);
+void shim_cqex_swap(struct shim_cq *c, struct ibv_cq_ex *cq, uint64_t wc_flags);
 
 #endif /* SHIM_CQEX_H */

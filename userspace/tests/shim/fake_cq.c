@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,6 +186,13 @@ struct ibv_cq *fake_create_cq(struct ibv_context *context, int cqe,
 	return ibv_cq_ex_to_cq(&cq->cq);
 }
 
+void fake_fill_newer(struct ibv_cq_ex *cq)
+{
+	size_t from = offsetof(struct ibv_cq_ex, read_cvlan);
+
+	memset((char *)cq + from, 0xa5, sizeof(*cq) - from);
+}
+
 struct ibv_cq_ex *fake_create_cq_ex(struct ibv_context *context,
 				    struct ibv_cq_init_attr_ex *attr)
 {
@@ -200,6 +208,8 @@ struct ibv_cq_ex *fake_create_cq_ex(struct ibv_context *context,
 	cq->cq.read_byte_len = fake_read_byte_len;
 	if (attr->wc_flags & IBV_WC_EX_WITH_QP_NUM)
 		cq->cq.read_qp_num = fake_read_qp_num;
+	if (fake_verbs.older)
+		fake_fill_newer(&cq->cq);
 	return &cq->cq;
 }
 

@@ -67,4 +67,10 @@ void fake_cqe(struct fake_qp *qp, uint32_t pos, enum ibv_wc_status status);
  */
 void fake_receive(struct fake_cq *cq);
 
+/**
+ * fake_fill_newer - fill what an old libibverbs has no place for with the provider's own
+ * @cq: the CQ
+ */
+void fake_fill_newer(struct ibv_cq_ex *cq);
+
 #endif /* RISO_TEST_FAKE_CQ_H */

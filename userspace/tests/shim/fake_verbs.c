@@ -109,6 +109,7 @@ void fake_verbs_reset(void)
 	fake_verbs.at_call = NULL;
 	fake_verbs.at_resized = NULL;
 	fake_verbs.keeps_lock = false;
+	fake_verbs.older = false;
 	fake_verbs.deadlock = false;
 	snprintf(fake_verbs.device.name, sizeof(fake_verbs.device.name), "fake0");
 	snprintf(fake_verbs.device.dev_name, sizeof(fake_verbs.device.dev_name),

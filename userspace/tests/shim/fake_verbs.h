@@ -33,6 +33,7 @@ struct fake_verbs {
 	void (*at_call)(void);		/* called where a system call may be made */
 	void (*at_resized)(void);	/* called when a CQ has its new size */
 	bool keeps_lock;		/* a session locks its CQ, as with irdma */
+	bool older;			/* CQs end where those of an old libibverbs do */
 	bool deadlock;			/* a call has waited for a session in vain */
 	int calls;			/* a counter for tests */
 	bool names_none;		/* a refused post names no work request */
