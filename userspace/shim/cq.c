@@ -65,11 +65,15 @@ void shim_free_cq(struct shim_cq *c)
 	free(c);
 }
 
-/* Put a CQ into the map. Without memory for that it is like a CQ that the shim does not know. */
+/*
+ * Put a CQ into the map. Without memory for that it is like a CQ that the shim does not know.
+ * One that was there may be gone already, and its thread about to say so.
+ */
 static struct shim_cq *shim_add_cq(struct shim_ctx *ctx, struct ibv_cq *cq, int asked)
 {
 	struct shim_cq *c = new_cq(ctx, asked);
 
+	shim_map_del(&shim_cqs, cq);
 	if (!c)
 		return NULL;
 	c->cq = cq;
@@ -296,6 +300,9 @@ int shim_resize_cq(struct ibv_cq *cq, int cqe)
  * shim_destroy_cq - ibv_destroy_cq()
  * @cq: the CQ
  *
+ * The provider may refuse it, and others use the CQ meanwhile. So it is in the map until it is
+ * gone.
+ *
  * Return: 0 or an error.
  */
 int shim_destroy_cq(struct ibv_cq *cq)
@@ -303,15 +310,14 @@ int shim_destroy_cq(struct ibv_cq *cq)
 	struct shim_cq *c = shim_map_find(&shim_cqs, cq);
 	int err;
 
-	/* With a queue pair it stays; another one may get its address otherwise. */
+	/* With a queue pair it stays. */
 	if (!c || c->flows)
 		return shim_real.destroy_cq(cq);
-	shim_map_del(&shim_cqs, cq);
 	err = shim_real.destroy_cq(cq);
-	if (err) {
-		shim_map_add(&shim_cqs, cq, c);
+	if (err)
 		return err;
-	}
+	/* Another one may have its address by now. */
+	shim_map_del_value(&shim_cqs, cq, c);
 	shim_comp_bury(c);
 	shim_free_cq(c);
 	return 0;

@@ -88,12 +88,8 @@ int shim_map_add(struct shim_map *map, const void *key, void *value)
 	return room ? 0 : ENOMEM;
 }
 
-/**
- * shim_map_del - remove an address
- * @map: the map
- * @key: an address that nobody looks up any more; may be missing
- */
-void shim_map_del(struct shim_map *map, const void *key)
+/* Remove an address; if @value is not NULL, only with that. */
+static void del(struct shim_map *map, const void *key, const void *value)
 {
 	struct shim_map_table *t;
 	size_t i;
@@ -103,7 +99,7 @@ void shim_map_del(struct shim_map *map, const void *key)
 	i = shim_map_hash(t, (uintptr_t)key);
 	while (t->entry[i].key && t->entry[i].key != (uintptr_t)key)
 		i = (i + 1) & t->mask;
-	if (!t->entry[i].key)
+	if (!t->entry[i].key || (value && t->entry[i].value != value))
 		goto unlock;
 	__atomic_store_n(&t->entry[i].key, SHIM_MAP_REMOVED, __ATOMIC_RELEASE);
 	/* Nobody looks further than a free one, so what leads to it is free, too. */
@@ -114,6 +110,27 @@ void shim_map_del(struct shim_map *map, const void *key)
 	}
 unlock:
 	shim_unlock(&map->lock);
+}
+
+/**
+ * shim_map_del - remove an address
+ * @map: the map
+ * @key: an address that nobody looks up any more; may be missing
+ */
+void shim_map_del(struct shim_map *map, const void *key)
+{
+	del(map, key, NULL);
+}
+
+/**
+ * shim_map_del_value - remove an address, unless it has become that of another object
+ * @map: the map
+ * @key: the address; may be missing
+ * @value: what belonged to it
+ */
+void shim_map_del_value(struct shim_map *map, const void *key, const void *value)
+{
+	del(map, key, value);
 }
 
 /**

@@ -88,6 +88,7 @@ static inline void *shim_map_find(const struct shim_map *map, const void *key)
 
 int shim_map_add(struct shim_map *map, const void *key, void *value);
 void shim_map_del(struct shim_map *map, const void *key);
+void shim_map_del_value(struct shim_map *map, const void *key, const void *value);
 void *shim_map_search(struct shim_map *map, bool (*match)(void *value, void *arg),
 		      void *arg);
 

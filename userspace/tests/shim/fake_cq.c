@@ -180,7 +180,7 @@ struct ibv_cq *fake_create_cq(struct ibv_context *context, int cqe,
 	(void)vector;
 	if (cqe > fake_verbs.max_cqe)
 		return NULL;
-	cq = calloc(1, sizeof(*cq));
+	cq = fake_verbs.reused ?: calloc(1, sizeof(*cq));
 	cq->cq.context = context;
 	cq->cq.cqe = cqe;
 	return ibv_cq_ex_to_cq(&cq->cq);
@@ -248,6 +248,8 @@ void fake_ack_cq_events(struct ibv_cq *cq, unsigned int num)
 
 int fake_destroy_cq(struct ibv_cq *cq)
 {
+	if (fake_verbs.at_destroy)
+		return fake_verbs.at_destroy(cq);
 	free(cq);
 	return 0;
 }

@@ -109,6 +109,8 @@ void fake_verbs_reset(void)
 	fake_verbs.at_call = NULL;
 	fake_verbs.at_resized = NULL;
 	fake_verbs.keeps_lock = false;
+	fake_verbs.at_destroy = NULL;
+	fake_verbs.reused = NULL;
 	fake_verbs.older = false;
 	fake_verbs.deadlock = false;
 	snprintf(fake_verbs.device.name, sizeof(fake_verbs.device.name), "fake0");

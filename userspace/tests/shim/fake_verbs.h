@@ -32,6 +32,8 @@ struct fake_verbs {
 	void (*at_sleep)(void);		/* called where there is no event to return */
 	void (*at_call)(void);		/* called where a system call may be made */
 	void (*at_resized)(void);	/* called when a CQ has its new size */
+	int (*at_destroy)(struct ibv_cq *cq);	/* called in place of destroying a CQ */
+	struct fake_cq *reused;		/* memory of the next CQ, NULL: new memory */
 	bool keeps_lock;		/* a session locks its CQ, as with irdma */
 	bool older;			/* CQs end where those of an old libibverbs do */
 	bool deadlock;			/* a call has waited for a session in vain */

@@ -162,11 +162,34 @@ static void older(void **state)
 	ibv_end_poll(cq);
 }
 
+/* Another thread polls, and the provider says that the CQ is in use. */
+static int poll_and_refuse(struct ibv_cq *cq)
+{
+	struct ibv_poll_cq_attr attr = {};
+
+	assert_int_equal(ibv_start_poll((struct ibv_cq_ex *)cq, &attr), ENOENT);
+	return EBUSY;
+}
+
+static void polled_while_refused(void **state)
+{
+	struct ibv_cq_init_attr_ex init = { .cqe = PROG_DEPTH };
+	struct prog *p = *state;
+
+	fake_ctx = shim_open_device(&fake_verbs.device);
+	p->cq = (struct fake_cq *)ibv_create_cq_ex(fake_ctx, &init);
+	fake_verbs.at_destroy = poll_and_refuse;
+	assert_int_equal(shim_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq)), EBUSY);
+	fake_verbs.at_destroy = NULL;
+	assert_non_null(shim_map_find(&shim_cqs, p->cq));
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST_EMPTY(extended_cq),
 	PROG_TEST_EMPTY(polled_plain),
 	PROG_TEST_EMPTY(created_in_session),
 	PROG_TEST_EMPTY(older),
+	PROG_TEST_EMPTY(polled_while_refused),
 };
 
 const struct prog_tests prog_cqex_tests = { tests, ARRAY_SIZE(tests) };

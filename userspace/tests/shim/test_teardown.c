@@ -225,6 +225,31 @@ static void destroyed(void **state)
 	prog_expect_none(p);
 }
 
+/* The CQ is gone, and another thread gets its address at once. */
+static int create_in_place(struct ibv_cq *cq)
+{
+	fake_verbs.reused = (struct fake_cq *)cq;
+	assert_ptr_equal(prog_make_cq(PROG_DEPTH), cq);
+	return 0;
+}
+
+static void address_passed_on(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c;
+
+	shim_destroy_qp(&p->qp->ex.qp_base);
+	fake_verbs.at_destroy = create_in_place;
+	assert_int_equal(shim_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq)), 0);
+	fake_verbs.at_destroy = NULL;
+	c = shim_map_find(&shim_cqs, p->cq);
+	assert_non_null(c);
+	assert_int_equal(c->asked, PROG_DEPTH);
+	p->qp = prog_make_qp(p, p->cq, 0);
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	prog_pump(p, 1, 1);
+}
+
 /* Who closes the device with queue pairs on it leaves nothing to the helper. */
 static void closed_early(void **state)
 {
@@ -260,6 +285,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(purged),
 	PROG_TEST(lost_to_the_end),
 	PROG_TEST(destroyed),
+	PROG_TEST(address_passed_on),
 	PROG_TEST(closed_early),
 };
 
