@@ -13,7 +13,9 @@
  *
  * Everything here runs in threads of the program.
  */
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cq.h"
 #include "cqex.h"
@@ -32,6 +34,8 @@ enum {
 	CQ_EXTRA = 4 * SHIM_SLOTS,
 	/* And that it is made larger by at most. */
 	CQ_EXTRA_MAX = 8 * SHIM_SLOTS,
+	/* What struct ibv_cq_init_attr_ex may say that it has */
+	KNOWN_ATTR = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
 };
 
 static struct shim_cq *new_cq(struct shim_ctx *ctx, int asked)
@@ -147,6 +151,16 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 	return cq;
 }
 
+/* A copy; what @attr does not say it has may be behind its end. */
+static struct ibv_cq_init_attr_ex copy_attr(const struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq_init_attr_ex own = {};
+
+	memcpy(&own, attr, attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? sizeof(own) :
+	       offsetof(struct ibv_cq_init_attr_ex, parent_domain));
+	return own;
+}
+
 /**
  * shim_create_cq_with - create an extended CQ
  * @ctx: what is known of the device, or NULL
@@ -156,41 +170,40 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
  *
  * The helper polls a CQ besides the program, so it cannot be one of a single thread. The
  * program may ask by ibv_poll_cq() for what the helper has polled, so the CQ tells all that
- * an ibv_wc has.
+ * an ibv_wc has. What the program asks for stays as it is, also during the call: other threads
+ * may use it. What has more than the shim knows cannot be copied, so that CQ is left alone.
  *
  * Return: the CQ, or NULL.
  */
 struct ibv_cq_ex *shim_create_cq_with(struct shim_ctx *ctx, shim_create_cq_fn fn, void *arg,
 				      struct ibv_cq_init_attr_ex *attr)
 {
-	uint64_t wc_flags = attr->wc_flags;
-	uint32_t flags = attr->flags;
-	uint32_t cqe = attr->cqe;
+	struct ibv_cq_init_attr_ex own;
 	struct ibv_cq_ex *cq;
 	struct shim_cq *c;
+	uint32_t cqe;
 
-	if (!ctx || ctx->plain)
+	if (!ctx || ctx->plain || (attr->comp_mask & ~KNOWN_ATTR))
 		return fn(arg, attr);
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
-		attr->flags &= ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	own = copy_attr(attr);
+	cqe = own.cqe;
+	if (own.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
+		own.flags &= ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	if (cqe <= INT32_MAX)
-		attr->cqe = shim_add_capped(cqe, extra_entries(cqe), ctx->max_cqe);
-	attr->wc_flags |= IBV_WC_STANDARD_FLAGS;
-	cq = fn(arg, attr);
-	if (!cq && attr->cqe != cqe) {
-		attr->cqe = cqe;
-		cq = fn(arg, attr);
+		own.cqe = shim_add_capped(cqe, extra_entries(cqe), ctx->max_cqe);
+	own.wc_flags |= IBV_WC_STANDARD_FLAGS;
+	cq = fn(arg, &own);
+	if (!cq && own.cqe != cqe) {
+		own.cqe = cqe;
+		cq = fn(arg, &own);
 	}
-	if (!cq && attr->wc_flags != wc_flags) {
-		attr->wc_flags = wc_flags;
-		cq = fn(arg, attr);
+	if (!cq && own.wc_flags != attr->wc_flags) {
+		own.wc_flags = attr->wc_flags;
+		cq = fn(arg, &own);
 	}
 	c = cq ? shim_add_cq(ctx, ibv_cq_ex_to_cq(cq), cqe) : NULL;
 	if (c)
-		shim_cqex_swap(c, cq, attr->wc_flags);
-	attr->wc_flags = wc_flags;
-	attr->cqe = cqe;
-	attr->flags = flags;
+		shim_cqex_swap(c, cq, own.wc_flags);
 	return cq;
 }
 
