@@ -14,6 +14,7 @@
  * the shim.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,19 +28,35 @@
 #include "send.h"
 #include "shim.h"
 
-/* The helper posts besides the program, so there is no domain of a single thread. */
+enum {
+	/* Of struct ibv_parent_domain_init_attr, what is behind its first members */
+	HAS_MORE = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+	/* And what else it may say: IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC */
+	KNOWN_ATTR = HAS_MORE | 1 << 2,
+};
+
+/*
+ * The helper posts besides the program, so there is no domain of a single thread. Other threads
+ * may use what the program asks for, so the provider gets a copy. What has more than the shim
+ * knows cannot be copied.
+ */
 static struct ibv_pd *
 alloc_parent_domain(struct ibv_context *context,
 		    struct ibv_parent_domain_init_attr *attr)
 {
 	struct shim_ctx *ctx = shim_find_ctx(context);
-	struct ibv_td *td = attr->td;
-	struct ibv_pd *pd;
+	struct ibv_parent_domain_init_attr own = {};
 
-	attr->td = NULL;
-	pd = ctx->alloc_parent_domain(context, attr);
-	attr->td = td;
-	return pd;
+	if (!attr->td)
+		return ctx->alloc_parent_domain(context, attr);
+	if (attr->comp_mask & ~KNOWN_ATTR) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	memcpy(&own, attr, attr->comp_mask & HAS_MORE ? sizeof(own) :
+	       offsetof(struct ibv_parent_domain_init_attr, alloc));
+	own.td = NULL;
+	return ctx->alloc_parent_domain(context, &own);
 }
 
 /* Swap the functions of a context that is not known to the program yet. */

@@ -114,17 +114,32 @@ static void name_passed_on(void **state)
 	close_second(&q);
 }
 
-/* The provider hears of no domain of a single thread, and the program of no change. */
+/*
+ * The provider hears of no domain of a single thread, and what the program asks for stays as it
+ * is, as in memory that nobody can write.
+ */
 static void parent_domain(void **state)
 {
-	struct ibv_td td;
-	struct ibv_parent_domain_init_attr attr = { .td = &td };
+	static struct ibv_td td;
+	static const struct ibv_parent_domain_init_attr attr = { .td = &td };
 
 	(void)state;
 	fake_verbs.td = &td;
-	assert_ptr_equal(ibv_alloc_parent_domain(fake_ctx, &attr), &fake_verbs.domain);
+	assert_ptr_equal(ibv_alloc_parent_domain(fake_ctx, (void *)&attr), &fake_verbs.domain);
 	assert_null(fake_verbs.td);
-	assert_ptr_equal(attr.td, &td);
+}
+
+/* One that says more than the shim knows may be of a single thread only without the shim. */
+static void newer_domain(void **state)
+{
+	struct ibv_td td;
+	struct ibv_parent_domain_init_attr attr = { .comp_mask = 1 << 20 };
+
+	(void)state;
+	assert_ptr_equal(ibv_alloc_parent_domain(fake_ctx, &attr), &fake_verbs.domain);
+	attr.td = &td;
+	assert_null(ibv_alloc_parent_domain(fake_ctx, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
 }
 
 /* One that came back under its name is another device, also if nothing was held there. */
@@ -216,6 +231,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(renamed_between),
 	PROG_TEST(name_passed_on),
 	PROG_TEST(parent_domain),
+	PROG_TEST(newer_domain),
 	PROG_TEST(came_back),
 	PROG_TEST(file_taken),
 	PROG_TEST(file_closed),
