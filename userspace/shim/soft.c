@@ -123,7 +123,8 @@ int shim_soft_grow(struct shim_cq *c, int asked)
  * @f: its flow, if it has one, for CQs that do not tell the number
  *
  * The program has lost completions of the send queue then, so it gets none of those
- * either that the provider has left in the CQ: they are later ones.
+ * either that the provider has left in the CQ: they are later ones. Its number may be that of
+ * another flow by now, whose completions stay.
  */
 void shim_soft_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
 {
@@ -135,7 +136,7 @@ void shim_soft_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
 
 		if (f && e->flow == f)
 			f->slots->cut_off = true;
-		else if (e->wc.qp_num != qp_num)
+		else if (e->flow || e->wc.qp_num != qp_num)
 			c->soft[to++ % c->soft_num] = *e;
 	}
 	c->soft_tail = to;

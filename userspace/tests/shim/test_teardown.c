@@ -209,6 +209,24 @@ static void lost_to_the_end(void **state)
 	prog_pump(p, 5, 1);
 }
 
+/* Another flow gets the number before the soft ring is purged of the one that had it. */
+static void number_reused(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	struct fake_qp *old = p->qp;
+
+	fake_verbs.next_qpn = old->ex.qp_base.qp_num;
+	p->qp = prog_make_qp(p, p->cq, 0);
+	fake_grant(RISO_USER_TX, fake_cost(8));
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	fake_run(p->qp, 1);
+	shim_comp_reap_most(c, 1);
+	assert_int_equal(p->cq->head, p->cq->tail);
+	shim_destroy_qp(&old->ex.qp_base);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+}
+
 /* The completion of a destroyed queue pair is told as that of the program. */
 static void destroyed(void **state)
 {
@@ -284,6 +302,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(torn_down),
 	PROG_TEST(purged),
 	PROG_TEST(lost_to_the_end),
+	PROG_TEST(number_reused),
 	PROG_TEST(destroyed),
 	PROG_TEST(address_passed_on),
 	PROG_TEST(closed_early),
