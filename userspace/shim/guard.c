@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "guard.h"
 
@@ -91,10 +92,13 @@ static void pause_shortly(void)
 	}
 }
 
-/* Before the program gives its threads processors of their own */
+/*
+ * Before the program gives its threads processors of their own. A thread that has one already may
+ * load the shim, so ask for those of the main thread.
+ */
 static void __attribute__((constructor)) note_cpus(void)
 {
-	if (sched_getaffinity(0, sizeof(first_cpus), &first_cpus))
+	if (sched_getaffinity(getpid(), sizeof(first_cpus), &first_cpus))
 		CPU_ZERO(&first_cpus);
 	has_one_cpu = CPU_COUNT(&first_cpus) == 1;
 }

@@ -8,6 +8,8 @@
  * that its RUNPATH names and no other path does.
  */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,6 +98,44 @@ static void is_libmlx5(void **state)
 	assert_non_null(dlopen("libmlx5.so.1", RTLD_NOW | RTLD_NOLOAD));
 }
 
+/* A thread with a processor of its own loads the shim, and its helper runs where main() does. */
+static void *load_pinned(void *arg)
+{
+	void (*use_first_cpus)(void);
+	cpu_set_t *set = arg;
+	void *handle;
+
+	if (sched_setaffinity(0, sizeof(*set), set))
+		return NULL;
+	handle = dlopen("guard_for_dlopen.so", RTLD_NOW);
+	use_first_cpus = handle ? dlsym(handle, "shim_use_first_cpus") : NULL;
+	if (!use_first_cpus)
+		return NULL;
+	use_first_cpus();
+	return sched_getaffinity(0, sizeof(*set), set) ? NULL : set;
+}
+
+static void notes_cpus_of_main(void **state)
+{
+	cpu_set_t all, set;
+	pthread_t thread;
+	void *loaded;
+	int i;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	if (CPU_COUNT(&all) == 1)
+		skip();
+	CPU_ZERO(&set);
+	for (i = 0; !CPU_ISSET(i, &all); i++)
+		;
+	CPU_SET(i, &set);
+	assert_int_equal(pthread_create(&thread, NULL, load_pinned, &set), 0);
+	assert_int_equal(pthread_join(thread, &loaded), 0);
+	assert_non_null(loaded);
+	assert_true(CPU_EQUAL(&set, &all));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +143,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(finds_by_runpath),
 		cmocka_unit_test(is_libibverbs),
 		cmocka_unit_test(is_libmlx5),
+		cmocka_unit_test(notes_cpus_of_main),
 	};
 	char shim[4096];
 	ssize_t len;
