@@ -69,15 +69,18 @@ void shim_free_cq(struct shim_cq *c)
 	free(c);
 }
 
-/*
- * Put a CQ into the map. Without memory for that it is like a CQ that the shim does not know.
- * One that was there may be gone already, and its thread about to say so.
- */
+/* A new CQ may have the address of one that is gone, and whose thread is about to say so. */
+static void forget_old(struct ibv_cq *cq)
+{
+	if (cq)
+		shim_map_del(&shim_cqs, cq);
+}
+
+/* Put a CQ into the map. Without memory for that it is like a CQ that the shim does not know. */
 static struct shim_cq *shim_add_cq(struct shim_ctx *ctx, struct ibv_cq *cq, int asked)
 {
 	struct shim_cq *c = new_cq(ctx, asked);
 
-	shim_map_del(&shim_cqs, cq);
 	if (!c)
 		return NULL;
 	c->cq = cq;
@@ -146,6 +149,7 @@ struct ibv_cq *shim_create_cq(struct ibv_context *context, int cqe,
 	if (!cq && real != cqe)
 		cq = shim_real.create_cq(context, cqe, cq_context, channel,
 					 comp_vector);
+	forget_old(cq);
 	if (cq && ctx)
 		shim_add_cq(ctx, cq, cqe);
 	return cq;
@@ -183,8 +187,11 @@ struct ibv_cq_ex *shim_create_cq_with(struct shim_ctx *ctx, shim_create_cq_fn fn
 	struct shim_cq *c;
 	uint32_t cqe;
 
-	if (!ctx || ctx->plain || (attr->comp_mask & ~KNOWN_ATTR))
-		return fn(arg, attr);
+	if (!ctx || ctx->plain || (attr->comp_mask & ~KNOWN_ATTR)) {
+		cq = fn(arg, attr);
+		forget_old(cq ? ibv_cq_ex_to_cq(cq) : NULL);
+		return cq;
+	}
 	own = copy_attr(attr);
 	cqe = own.cqe;
 	if (own.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
@@ -201,7 +208,10 @@ struct ibv_cq_ex *shim_create_cq_with(struct shim_ctx *ctx, shim_create_cq_fn fn
 		own.wc_flags = attr->wc_flags;
 		cq = fn(arg, &own);
 	}
-	c = cq ? shim_add_cq(ctx, ibv_cq_ex_to_cq(cq), cqe) : NULL;
+	if (!cq)
+		return NULL;
+	forget_old(ibv_cq_ex_to_cq(cq));
+	c = shim_add_cq(ctx, ibv_cq_ex_to_cq(cq), cqe);
 	if (c)
 		shim_cqex_swap(c, cq, own.wc_flags);
 	return cq;

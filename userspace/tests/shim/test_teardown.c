@@ -268,6 +268,30 @@ static void address_passed_on(void **state)
 	prog_pump(p, 1, 1);
 }
 
+/* The new one has what the shim does not know. */
+static int create_alone_in_place(struct ibv_cq *cq)
+{
+	struct ibv_cq_init_attr_ex init = { .cqe = PROG_DEPTH, .comp_mask = 1 << 20 };
+
+	fake_verbs.reused = (struct fake_cq *)cq;
+	assert_ptr_equal(ibv_create_cq_ex(fake_ctx, &init), cq);
+	assert_null(shim_map_find(&shim_cqs, cq));
+	return 0;
+}
+
+static void address_passed_alone(void **state)
+{
+	struct prog *p = *state;
+
+	shim_destroy_qp(&p->qp->ex.qp_base);
+	fake_verbs.at_destroy = create_alone_in_place;
+	assert_int_equal(shim_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq)), 0);
+	fake_verbs.at_destroy = NULL;
+	p->qp = prog_make_qp(p, p->cq, 0);
+	assert_null(shim_map_find(&shim_qps, p->qp));
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+}
+
 /* Who closes the device with queue pairs on it leaves nothing to the helper. */
 static void closed_early(void **state)
 {
@@ -305,6 +329,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(number_reused),
 	PROG_TEST(destroyed),
 	PROG_TEST(address_passed_on),
+	PROG_TEST(address_passed_alone),
 	PROG_TEST(closed_early),
 };
 
