@@ -29,8 +29,8 @@
  * - The window. It caps what is posted and not completed: per device a chunk, a part of the
  *   next one that comes just in time, and what covers the time that completions take, beyond
  *   the paths' own bandwidth-delay products; per flow a chunk more. It is finer than whole
- *   chunks: between two completions the oldest piece is taken to leave the device at the rate
- *   at which it delivered while it was full. Bytes of a flow that does not complete (its peer is
+ *   chunks: between two completions the oldest piece is taken to leave the device at the best
+ *   rate that it has shown. Bytes of a flow that does not complete (its peer is
  *   gone, the network is slow) are not in the NIC's queue any more after a while: they count
  *   against the flow, not against the device.
  * With no latency flow nothing of the kernel is cut and the clock does not run. Flows are open

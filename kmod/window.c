@@ -249,21 +249,24 @@ void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire)
  * The window is full. Mark one flow whose bytes have been out for longer than they can
  * stand in the NIC: it waits for the network or for its peer, and does not count.
  */
-static void mark_stale_flow(struct riso_dev *rd, enum riso_dir dir, u64 limit, u64 now)
+static void mark_stale_flow(struct riso_dev *rd, u64 limit, u64 now)
 {
 	/* At a quarter of MaxRate a full window would be gone by then. */
 	u64 stale = max_t(u64, RISO_STALE_NS,
 			  4 * riso_time_of(limit, rd->cfg.max_rate));
 	struct riso_flow *f;
+	int dir;
 
 	f = list_first_entry_or_null(&rd->reap, struct riso_flow, reap);
 	if (!f || now - f->progress_ns < stale)
 		return;
 	f->stale = true;
 	list_move_tail(&f->reap, &rd->stale);
-	rd->arb[dir].estimate.slack = true;
-	riso_window_update(f, RISO_TX);
-	riso_window_update(f, RISO_RX);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		rd->arb[dir].estimate.waited = true;
+		rd->arb[dir].window_held = false;
+		riso_window_update(f, dir);
+	}
 }
 
 static enum riso_dir slot_dir(const struct riso_slot *slot)
@@ -336,7 +339,7 @@ struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_pac
 	lockdep_assert_held(&f->rd->lock);
 	*room = riso_window_room(f);
 	if (riso_pacer_is_full(p, l->window, room->part)) {
-		mark_stale_flow(f->rd, dir, l->window, now);
+		mark_stale_flow(f->rd, l->window, now);
 		slot = find_leaving(f->rd, dir, &oldest);
 		if (slot)
 			piece = (struct riso_pacer_piece) {

@@ -75,11 +75,11 @@ static void add_sample(struct riso_estimate *e, __u64 span, __u64 now)
 
 	e->last = rate;
 	e->rate = riso_max(e->rate, rate);
-	if (e->slack)
-		return;
-	/* A device that waits for its pieces can do more than it delivers. */
-	e->peak = riso_max(e->peak, rate);
-	add_full_sample(e, span, now);
+	/* A device that waits for its pieces can do more than it delivers, but never less. */
+	if (!e->waited || e->peak)
+		e->peak = riso_max(e->peak, rate);
+	if (!e->waited && !e->unsure)
+		add_full_sample(e, span, now);
 }
 
 /**
@@ -101,13 +101,14 @@ bool riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_n
 
 	/* It may have waited for this piece. */
 	if (begun_ns > e->seen_ns && now - e->seen_ns > own_ns / 2)
-		e->slack = true;
+		e->waited = true;
 	e->seen_ns = now;
 	if (span < SAMPLE_NS)
 		return false;
 	if (span < 2 * SAMPLE_NS)
 		add_sample(e, span, now);
-	e->slack = false;
+	e->waited = false;
+	e->unsure = false;
 	riso_estimate_expire(e, now);
 	e->done = 0;
 	e->done_ns = now;

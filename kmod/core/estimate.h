@@ -16,10 +16,11 @@
  * @rate: largest sample of this epoch, bytes per second
  * @rate_prev: largest sample of the epoch before, bytes per second
  * @rate_ns: when this epoch began
- * @peak: largest sample without @slack since riso_estimate_restart(), bytes per second, 0 before
- *	the first
- * @slack: the device may not have been full all the time since @done_ns
- * @full: bytes that completed in samples without @slack since the last @ceiling
+ * @peak: largest sample since the first one that had not @waited, which is 0 before that, bytes
+ *	per second
+ * @waited: since @done_ns the device may have waited for a piece, or sent what is not in @done
+ * @unsure: nobody can tell whether it has
+ * @full: bytes that completed since the last @ceiling in samples that were neither
  * @full_ns: time that these samples took
  * @full_rate: rate of these when @ceiling was measured last, bytes per second
  * @ceiling: what the full device delivered, the better of the last two times, bytes per second,
@@ -36,7 +37,8 @@ struct riso_estimate {
 	__u64 rate_prev;
 	__u64 rate_ns;
 	__u64 peak;
-	bool slack;
+	bool waited;
+	bool unsure;
 	__u64 full;
 	__u64 full_ns;
 	__u64 full_rate;
@@ -98,8 +100,8 @@ static inline __u64 riso_estimate_path(const struct riso_estimate *e, __u64 dela
  * @e: the estimate
  * @max_rate: MaxRate, bytes per second
  *
- * Return: the best that was seen of a full device, at most @max_rate, and @max_rate before that;
- * bytes per second.
+ * Return: the best that it delivered since it was full for the first time, at most @max_rate, and
+ * @max_rate before that; bytes per second.
  */
 static inline __u64 riso_estimate_speed(const struct riso_estimate *e, __u64 max_rate)
 {
