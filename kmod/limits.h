@@ -133,7 +133,8 @@ static inline u64 riso_window_covered(const struct riso_dev *rd, enum riso_dir d
 {
 	if (rd->cfg.inflight_bytes != RISO_AUTO)
 		return rd->window;
-	return rd->window + riso_bytes_in(rd->arb[dir].estimate.cover, riso_speed(rd, dir));
+	return rd->window + riso_estimate_covered(&rd->arb[dir].estimate,
+						  !list_empty(&rd->processes), riso_rate(rd));
 }
 
 /**

@@ -109,6 +109,28 @@ static inline __u64 riso_estimate_speed(const struct riso_estimate *e, __u64 max
 }
 
 /**
+ * riso_estimate_covered - what leaves the device in the time of the cover
+ * @e: the estimate
+ * @shared: processes keep the device busy, too
+ * @max_rate: MaxRate, bytes per second
+ *
+ * Where processes post, no sample tells the speed of the device, and MaxRate may be set too high.
+ * So it is not much more than what was delivered lately.
+ *
+ * Return: bytes.
+ */
+static inline __u64 riso_estimate_covered(const struct riso_estimate *e, bool shared,
+					  __u64 max_rate)
+{
+	__u64 seen = riso_max(e->rate, e->rate_prev);
+	__u64 speed = riso_estimate_speed(e, max_rate);
+
+	if (shared && !e->peak && seen)
+		speed = riso_min(seen + seen / 4, speed);
+	return riso_bytes_in(e->cover, speed);
+}
+
+/**
  * riso_path_delay - how long a path is, as far as known
  * @p: the path
  *
