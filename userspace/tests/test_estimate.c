@@ -108,12 +108,57 @@ static void learns_speed(void **state)
 	assert_true(riso_estimate_speed(&e, 3000000000) < 1550000000);
 }
 
+/* On a long path nobody knows whether the device is full. What it delivers is its speed so far. */
+static void learns_far_speed(void **state)
+{
+	struct riso_estimate e;
+	uint64_t now = 1000000000;
+	int i;
+
+	(void)state;
+	riso_estimate_restart(&e);
+	for (i = 0; i < 100; i++) {
+		e.unsure = true;
+		now = complete_pieces(&e, now, 1, 20000, true);
+	}
+	assert_true(riso_estimate_speed(&e, 3000000000) > 1450000000);
+	assert_true(riso_estimate_speed(&e, 3000000000) < 1550000000);
+	assert_true(e.ceiling == RISO_NEVER);
+	/* On a path that has become longer it is too little: what is delivered later tells. */
+	now = complete_pieces(&e, now, 100, 11000, false);
+	assert_true(riso_estimate_speed(&e, 3000000000) > 2600000000);
+	/* A device that is full for sure has a ceiling. */
+	complete_pieces(&e, now, 100, 20000, true);
+	assert_true(e.ceiling > 1450000000 && e.ceiling < 1550000000);
+}
+
+/* The cover is what leaves meanwhile, also where processes hide the speed. */
+static void covers_bytes(void **state)
+{
+	struct riso_estimate e = { .cover = 50000 };
+
+	(void)state;
+	assert_int_equal(riso_estimate_covered(&e, true, 1000000000), 50000);
+	e.rate_prev = 400000000;
+	assert_int_equal(riso_estimate_covered(&e, true, 1000000000), 25000);
+	assert_int_equal(riso_estimate_covered(&e, false, 1000000000), 50000);
+	e.rate = 600000000;
+	assert_int_equal(riso_estimate_covered(&e, true, 1000000000), 37500);
+	e.rate = 900000000;
+	assert_int_equal(riso_estimate_covered(&e, true, 1000000000), 50000);
+	e.peak = 900000000;
+	e.rate = 400000000;
+	assert_int_equal(riso_estimate_covered(&e, true, 1000000000), 45000);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(covers_completions),
 		cmocka_unit_test(runs_dry),
 		cmocka_unit_test(learns_speed),
+		cmocka_unit_test(learns_far_speed),
+		cmocka_unit_test(covers_bytes),
 	};
 
 	random_begin(argc, argv);
