@@ -120,6 +120,21 @@ static inline u64 riso_speed(const struct riso_dev *rd, enum riso_dir dir)
 }
 
 /**
+ * riso_drain - rate at which all that was posted leaves the device
+ * @rd: the device
+ * @dir: direction
+ *
+ * What is behind the device may be slower than it.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: bytes per second.
+ */
+static inline u64 riso_drain(const struct riso_dev *rd, enum riso_dir dir)
+{
+	return min(riso_speed(rd, dir), rd->arb[dir].estimate.ceiling);
+}
+
+/**
  * riso_window_covered - find what may be out of a shaped device
  * @rd: the device
  * @dir: direction

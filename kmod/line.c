@@ -141,7 +141,6 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	struct riso_group_dir *gd = &g->dir[dir];
 	struct riso_arb *a = &rd->arb[dir];
 	u64 was = a->pacer.next;
-	u64 speed;
 	/* Debt is nobody's turn. If nobody is in line, the turns may advance all the same. */
 	bool turn = !bill->debt || !riso_line_first(a);
 
@@ -150,9 +149,7 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	if (riso_is_shaped(rd)) {
 		riso_pacer_advance(&a->pacer, bill->grant ? riso_grant_lag(rd) : riso_lag(rd),
 				   bill->busy_ns, now);
-		/* What is behind the device may be slower than it. */
-		speed = min(riso_speed(rd, dir), a->estimate.ceiling);
-		riso_pacer_fill(&a->pacer, riso_time_of(bill->wire, speed), now);
+		riso_pacer_fill(&a->pacer, riso_time_of(bill->wire, riso_drain(rd, dir)), now);
 	}
 	/*
 	 * The clock also says when processes may have grants. Bulk of the kernel that it does not

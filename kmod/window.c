@@ -467,7 +467,7 @@ void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 
 		riso_limits_rebound(rd, dir);
 	/* A device that is faster than anybody knows is empty sooner. */
 	if (ended || !a->pacer.load)
-		riso_pacer_settle(&a->pacer, riso_speed(rd, dir), now);
+		riso_pacer_settle(&a->pacer, riso_drain(rd, dir), now);
 	rtt = f->path.rtt_min;
 	riso_path_sample(&f->path, slot->posted_ns, own, now);
 	if (rtt != f->path.rtt_min)

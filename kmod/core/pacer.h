@@ -156,14 +156,14 @@ static inline void riso_pacer_fill(struct riso_pacer *p, __u64 ns, __u64 now)
 /**
  * riso_pacer_settle - the device has no more to send than what stands in it
  * @p: the pacer
- * @speed: the most that the device can do, bytes per second
+ * @drain: rate at which that leaves, bytes per second
  * @now: time, ns
  *
- * A speed that was taken for less than it is would let @empty_ns run away.
+ * A rate that was taken for less than it is would let @empty_ns run away.
  */
-static inline void riso_pacer_settle(struct riso_pacer *p, __u64 speed, __u64 now)
+static inline void riso_pacer_settle(struct riso_pacer *p, __u64 drain, __u64 now)
 {
-	p->empty_ns = riso_min(p->empty_ns, now + riso_time_of(p->load, speed));
+	p->empty_ns = riso_min(p->empty_ns, now + riso_time_of(p->load, drain));
 }
 
 /**
