@@ -223,8 +223,8 @@ void riso_line_refund(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 
 	lockdep_assert_held(&rd->lock);
 	if (riso_is_shaped(rd))
-		riso_pacer_refund(&a->pacer,
-				  riso_cost_of(rd, wire, ops, riso_pace(rd, dir)));
+		riso_pacer_refund(&a->pacer, riso_cost_of(rd, wire, ops, riso_pace(rd, dir)),
+				  riso_time_of(wire, riso_drain(rd, dir)));
 	g->used_ns -= min(g->used_ns, cost);
 	riso_share_refund(&a->share, tenant_of(gd, dir), &gd->share, cost, g->weight);
 }

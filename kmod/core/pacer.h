@@ -287,11 +287,13 @@ static inline __u64 riso_pacer_ahead(const struct riso_pacer *p, __u64 busy_ns, 
 /**
  * riso_pacer_refund - give back time for what the device did not take
  * @p: the pacer
- * @ns: the time
+ * @ns: the time at the pace
+ * @drain_ns: the time that it would have taken on the wire
  */
-static inline void riso_pacer_refund(struct riso_pacer *p, __u64 ns)
+static inline void riso_pacer_refund(struct riso_pacer *p, __u64 ns, __u64 drain_ns)
 {
 	p->next -= riso_min(p->next, ns);
+	p->empty_ns -= riso_min(p->empty_ns, drain_ns);
 }
 
 #endif /* RISO_CORE_PACER_H */

@@ -75,6 +75,12 @@ static void runs_dry(void **state)
 	p.load = 5000;
 	riso_pacer_settle(&p, 1000000000, 1024000);
 	assert_int_equal(riso_pacer_dry(&p, 1030000), 1000);
+	/* What was not taken is not there. */
+	riso_pacer_fill(&p, 10000, 1030000);
+	riso_pacer_refund(&p, 0, 4000);
+	assert_int_equal(riso_pacer_dry(&p, 1037000), 1000);
+	riso_pacer_refund(&p, 0, 2000000);
+	assert_int_equal(p.empty_ns, 0);
 }
 
 /* For @ms a piece of 30 KB completes each @gap_ns. If @queued, it came before the last one left. */

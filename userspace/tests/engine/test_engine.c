@@ -192,7 +192,7 @@ static void post_in_vain(struct group *g)
 
 	riso_share_charge(&w.line, &g->tenant, &g->share, true, ns, g->weight);
 	riso_pacer_advance(&w.pacer, w.limits.lag_ns, ns, w.now);
-	riso_pacer_refund(&w.pacer, ns);
+	riso_pacer_refund(&w.pacer, ns, 0);
 	riso_share_refund(&w.line, &g->tenant, &g->share, ns, g->weight);
 	assert_int_equal(g->share.node.key, key);
 	/* Time that had gone by unused is lost, whether something is posted or not. */
