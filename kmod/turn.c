@@ -100,7 +100,7 @@ static void place_in_line(struct riso_flow *f, const struct riso_room *room, u64
 		place_flow(f, RISO_LIST_GROUP, now);
 		return;
 	}
-	rd->arb[dir].window_held |= !f->path.probes;
+	rd->arb[dir].window_held |= !f->path.probes && !f->stale;
 	rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 	trace_throttle(f, dir, 0, f->inflight[dir], room->limit, RISO_CAUSE_FLOW);
 	riso_turn_remove(f, now);
@@ -197,7 +197,7 @@ static void take_turn(struct riso_flow *f, const struct riso_room *room, u64 byt
 
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
 	if (a->window_held && !clock_makes_up(a, l, now))
-		riso_window_note_dry(f->rd, dir, now);
+		riso_window_note_dry(f, dir, now);
 	a->window_held = false;
 	f->rd->last_dir = dir;
 	*t = (struct riso_turn) {

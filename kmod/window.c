@@ -29,6 +29,8 @@ enum {
 	RISO_STALE_NS = 2 * NSEC_PER_MSEC,
 	/* Flows that are looked at for a piece that leaves the device in a direction */
 	RISO_LEAVING_FLOWS = 4,
+	/* A device with nothing out was dry for a sixteenth of a chunk at least. */
+	RISO_DRY_PART = 16,
 };
 
 /* What paths of a delay hold */
@@ -408,21 +410,29 @@ static void note_cover(struct riso_dev *rd, enum riso_dir dir, u64 was)
 
 /**
  * riso_window_note_dry - what the window had kept back is posted: did it come too late?
- * @rd: the device
+ * @f: the flow that is about to post
  * @dir: direction
  * @now: time, ns
  *
+ * A flow that measures its path lets the device run dry on purpose.
+ *
  * Context: under &riso_dev.lock, before the post is charged.
  */
-void riso_window_note_dry(struct riso_dev *rd, enum riso_dir dir, u64 now)
+void riso_window_note_dry(struct riso_flow *f, enum riso_dir dir, u64 now)
 {
+	struct riso_dev *rd = f->rd;
 	struct riso_arb *a = &rd->arb[dir];
 	u64 cover = a->estimate.cover;
+	u64 dry;
 
 	lockdep_assert_held(&rd->lock);
-	if (!riso_is_shaped(rd))
+	if (!riso_is_shaped(rd) || f->path.rtt_min == RISO_NEVER || f->path.probes)
 		return;
-	riso_estimate_dry(&a->estimate, rd->chunk_ns, riso_pacer_dry(&a->pacer, now));
+	dry = riso_pacer_dry(&a->pacer, now);
+	/* It is dry with nothing out, whatever its speed was taken for. */
+	if (!a->out.bytes && list_empty(&rd->processes))
+		dry = max_t(u64, dry, rd->chunk_ns / RISO_DRY_PART);
+	riso_estimate_dry(&a->estimate, rd->chunk_ns, dry);
 	note_cover(rd, dir, cover);
 }
 
