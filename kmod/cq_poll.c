@@ -84,7 +84,7 @@ static void end_slots(struct riso_slots *s, struct riso_slot *slot, bool success
 	if (!f)
 		return;
 	for (dir = 0; dir < RISO_DIRS; dir++)
-		riso_window_complete(f, dir, wire[dir]);
+		riso_window_complete(f, dir, wire[dir], success);
 	if (s->tail == s->head)
 		riso_tag_note_idle(f);
 	if (success)

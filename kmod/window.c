@@ -387,16 +387,18 @@ u64 riso_window_next_reap(struct riso_dev *rd, u64 now)
  * @f: the flow
  * @dir: direction
  * @wire: wire bytes
+ * @success: they were delivered, not flushed
  *
  * Context: under &riso_dev.lock.
  */
-void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire)
+void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire, bool success)
 {
 	lockdep_assert_held(&f->rd->lock);
 	if (!wire)
 		return;
 	riso_window_sub(f, dir, wire);
-	f->rd->arb[dir].estimate.done += wire;
+	if (success)
+		f->rd->arb[dir].estimate.done += wire;
 }
 
 /* The cover has changed: a microsecond more or less is as good as the same. */

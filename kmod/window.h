@@ -50,7 +50,7 @@ void riso_window_rebound(struct riso_flow *f);
 void riso_window_update(struct riso_flow *f, enum riso_dir dir);
 void riso_window_add(struct riso_flow *f, enum riso_dir dir, u32 wire, u64 now);
 void riso_window_sub(struct riso_flow *f, enum riso_dir dir, u64 wire);
-void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire);
+void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire, bool success);
 void riso_window_note_dry(struct riso_flow *f, enum riso_dir dir, u64 now);
 void riso_window_measure(struct riso_flow *f, const struct riso_slot *slot, u64 now);
 struct riso_pacer_say riso_window_ask(struct riso_flow *f, const struct riso_pacer_limits *l,
