@@ -24,6 +24,9 @@ enum {
 	LOOK_MIN_NS = RISO_TICK_NS / 2,
 	/* ... and after 100 us where completions have driven each time. */
 	LOOK_MAX_NS = 2 * RISO_TICK_NS,
+	/* Flows that try again together, and how long the next ones wait */
+	PARKED_MAX = 64,
+	PARKED_NS = NSEC_PER_MSEC,
 };
 
 /*
@@ -42,10 +45,35 @@ static bool looks_later(struct riso_dev *rd, u64 now)
 	return true;
 }
 
+/*
+ * Have flows try again whose provider was full: some, as interrupts are off, and the others soon.
+ * Who is to wait for longer stands behind these then.
+ */
+static void wake_parked(struct riso_dev *rd, u64 now)
+{
+	struct riso_flow *f, *tmp;
+	int left = PARKED_MAX;
+	LIST_HEAD(waiting);
+
+	lockdep_assert_held(&rd->lock);
+	list_for_each_entry_safe(f, tmp, &rd->parked, arb) {
+		if (!left--) {
+			rd->want_ns = min(rd->want_ns, now + PARKED_NS);
+			break;
+		}
+		if (now < f->retry_ns) {
+			rd->want_ns = min(rd->want_ns, f->retry_ns);
+			list_move_tail(&f->arb, &waiting);
+		} else {
+			riso_turn_wake(f, now);
+		}
+	}
+	list_splice_tail(&waiting, &rd->parked);
+}
+
 static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 {
 	struct riso_dev *rd = container_of(timer, struct riso_dev, timer);
-	struct riso_flow *f, *tmp;
 	unsigned long flags;
 	u64 late = 0;
 	bool found, looked;
@@ -72,10 +100,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	rd->looked_for_ns = now;
 	if (now < rd->linger_ns)
 		riso_process_read_some(rd, now);
-	list_for_each_entry_safe(f, tmp, &rd->parked, arb)
-		riso_turn_wake(f, now);
-	list_for_each_entry(f, &rd->parked, arb)
-		rd->want_ns = min(rd->want_ns, f->retry_ns);
+	wake_parked(rd, now);
 	spin_unlock_irqrestore(&rd->lock, flags);
 
 	found = riso_cq_reap(rd);
