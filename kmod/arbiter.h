@@ -216,6 +216,7 @@ struct riso_bound {
  * @bounds: number of what flows were bounded by last, never 0
  * @last: group served last
  * @last_ns: when that was
+ * @turn_ns: when somebody had a turn last
  * @window_held: the window kept the next piece back; the clock as well, unless a timer paces
  * @contested_ns: until when more than one group is taken to be active
  * @hold: who waits
@@ -232,6 +233,7 @@ struct riso_arb {
 	u32 bounds;
 	const struct riso_group *last;
 	u64 last_ns;
+	u64 turn_ns;
 	bool window_held;
 	u64 contested_ns;
 	struct riso_waiters hold;

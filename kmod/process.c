@@ -351,6 +351,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 	}
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
 	rd->grants[dir]--;
+	a->turn_ns = now;
 	riso_grant_give(pr, dir, bytes, begin + RISO_GRANT_NS, now);
 	bill = (struct riso_bill){
 		.wire = bytes,

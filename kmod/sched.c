@@ -38,9 +38,10 @@
  * turns are taken; programs cut to 128 KB then, to take turns too.
  *
  * What cannot wait goes at once. What a sparse group posts is charged as debt: a group
- * that had nothing held may post a chunk in each slice, in one chain or many, and a reply
- * behind it. So is what a flow posts that leaves management, and one piece of a flow that
- * was stuck for a second. What flows that end, fail or flush post is not charged.
+ * that had nothing held may post a chunk in each slice, in one chain or many, and a
+ * reply behind it. So is what a flow posts that leaves management, and one piece of a
+ * flow that has posted nothing for a second, unless it is in line and others have their
+ * turns. What flows that end, fail or flush post is not charged.
  *
  * One timer per device is armed while something is held, for the clock or to look
  * for completions that the ULP has not polled (see cq_poll.c). It is pump.c's and runs in hard
@@ -73,7 +74,10 @@
 enum {
 	/* A turn of a throughput flow is 64 messages, if no number was set. */
 	RISO_TURN_OPS = 64,
-	/* A flow that holds work and has posted nothing for 1 s posts a piece without a turn. */
+	/*
+	 * A flow that holds work and has posted nothing for 1 s posts a piece without a turn. If it
+	 * is in line, nobody has had a turn for as long.
+	 */
 	RISO_STUCK_NS = NSEC_PER_SEC,
 	/*
 	 * A run releases the lock at most 16 times. After each release it may drop as many
@@ -440,6 +444,13 @@ void riso_sched_refresh(struct riso_flow *f)
 	riso_turn_wake(f, ktime_get_ns());
 }
 
+/* Is it in line, and others have their turns? On a slow device its own may take seconds to come. */
+static bool waits_for_turn(const struct riso_flow *f, u64 now)
+{
+	return !list_empty(&f->arb) && f->list == RISO_LIST_GROUP &&
+	       now - f->rd->arb[f->arb_dir].turn_ns < RISO_STUCK_NS;
+}
+
 /**
  * riso_sched_unstick - let a flow that has not posted for a second post
  * @f: the flow
@@ -450,7 +461,7 @@ void riso_sched_refresh(struct riso_flow *f)
 void riso_sched_unstick(struct riso_flow *f, u64 now)
 {
 	lockdep_assert_held(&f->rd->lock);
-	if (!riso_ring_len(&f->q) || f->debt ||
+	if (!riso_ring_len(&f->q) || f->debt || waits_for_turn(f, now) ||
 	    now - max(f->progress_ns, riso_ring_since(f)) < RISO_STUCK_NS)
 		return;
 	f->debt = true;

@@ -199,6 +199,7 @@ static void take_turn(struct riso_flow *f, const struct riso_room *room, u64 byt
 	if (a->window_held && !clock_makes_up(a, l, now))
 		riso_window_note_dry(f, dir, now);
 	a->window_held = false;
+	a->turn_ns = now;
 	f->rd->last_dir = dir;
 	*t = (struct riso_turn) {
 		.f = f,
