@@ -131,9 +131,22 @@ u64 riso_config_read_port(struct ib_device *ibdev)
 }
 
 /**
- * riso_config_follow_port - let MaxRate be what the port tells, unless somebody has set it
+ * riso_config_guess - MaxRate as long as nobody sets it
+ * @rd: the device
+ *
+ * Context: &riso_dev.control, or nobody else knows the device yet.
+ * Return: what the port tells, or more if that was delivered, bytes per second.
+ */
+u64 riso_config_guess(const struct riso_dev *rd)
+{
+	/* Until a port tells its rate, it shall not be held back by a guess. */
+	return rd->port_rate ? max(rd->port_rate, rd->proven_rate) : RDMA_ISOLATE_RATE_MAX;
+}
+
+/**
+ * riso_config_follow_port - let MaxRate be the guess, unless somebody has set it
  * @cfg: the settings
- * @rate: bytes per second
+ * @rate: the guess, bytes per second
  *
  * SafeUtil that is MaxRate follows. Another one was set by somebody who believes that the port
  * can do as much: MaxRate stays above it.
@@ -154,15 +167,12 @@ bool riso_config_follow_port(struct riso_cfg *cfg, u64 rate)
 
 /**
  * riso_config_begin - the settings of a device that nobody has configured
- * @port_rate: what its port tells, bytes per second, 0 for nothing
+ * @rate: the guess, bytes per second
  *
  * Return: the settings.
  */
-struct riso_cfg riso_config_begin(u64 port_rate)
+struct riso_cfg riso_config_begin(u64 rate)
 {
-	/* Until a port tells its rate, it shall not be held back by a guess. */
-	u64 rate = port_rate ?: RDMA_ISOLATE_RATE_MAX;
-
 	return (struct riso_cfg) {
 		.max_rate = rate,
 		.safe_util = rate,

@@ -463,7 +463,7 @@ static void port_work(struct work_struct *work)
 	WRITE_ONCE(rd->proven_rate, max(rd->proven_rate, READ_ONCE(rd->delivered)));
 	/* What a port could do before it went down, it may do again. */
 	if (rate && !rd->removing)
-		changed = riso_settings_follow_port(rd, max(rate, rd->proven_rate));
+		changed = riso_settings_follow_port(rd, riso_config_guess(rd));
 	changed |= has_rate_to_tell(rd);
 	mutex_unlock(&rd->control);
 	if (changed)
@@ -533,7 +533,7 @@ struct riso_dev *riso_dev_create(struct ib_device *ibdev)
 	riso_pump_init(rd);
 	riso_watch_init(rd);
 	rd->port_rate = riso_config_read_port(ibdev);
-	rd->cfg = riso_config_begin(rd->port_rate);
+	rd->cfg = riso_config_begin(riso_config_guess(rd));
 	rd->own = rd->cfg;
 	spin_lock_irq(&rd->lock);
 	riso_limits_update(rd);
