@@ -23,26 +23,29 @@ static bool is_rate(u64 rate)
  * riso_config_merge - apply a change to settings
  * @cfg: the settings; they count only if 0 is returned
  * @chg: the change
+ * @guess: what MaxRate auto is, of riso_config_guess()
  * @extack: says what was wrong and what is allowed
  *
  * Return: 0 or -ERANGE.
  */
-int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
+int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg, u64 guess,
 		      struct netlink_ext_ack *extack)
 {
 	const struct riso_cfg *new = &chg->cfg;
 	bool follow = cfg->safe_util == cfg->max_rate;
+	bool automatic = false;
 
 	if (chg->mask & RISO_SET_MAX_RATE) {
-		if (!is_rate(new->max_rate)) {
+		automatic = new->max_rate == RDMA_ISOLATE_RATE_AUTO;
+		if (!automatic && !is_rate(new->max_rate)) {
 			NL_SET_ERR_MSG(extack,
-				       "max-rate is 100000 to 1000000000000 bytes per second");
+				       "max-rate is 100000 to 1000000000000 bytes per second, or auto");
 			return -ERANGE;
 		}
-		cfg->max_rate = new->max_rate;
-		cfg->calibrated = true;
+		cfg->max_rate = automatic ? guess : new->max_rate;
+		cfg->calibrated = !automatic;
 		if (follow)
-			cfg->safe_util = new->max_rate;
+			cfg->safe_util = cfg->max_rate;
 	}
 	if (chg->mask & RISO_SET_SAFE_UTIL) {
 		if (!is_rate(new->safe_util)) {
@@ -53,7 +56,11 @@ int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg,
 		cfg->safe_util = new->safe_util;
 	}
 	if (cfg->safe_util > cfg->max_rate) {
-		NL_SET_ERR_MSG(extack, "safe-util may not be above max-rate");
+		if (automatic)
+			NL_SET_ERR_MSG(extack,
+				       "with max-rate auto safe-util may not be above what the port tells");
+		else
+			NL_SET_ERR_MSG(extack, "safe-util may not be above max-rate");
 		return -ERANGE;
 	}
 	if (chg->mask & RISO_SET_MAX_OPS)

@@ -431,7 +431,7 @@ int riso_dev_set(struct riso_dev *rd, const struct riso_change *chg,
 		goto unlock;
 	}
 	cfg = rd->own;
-	err = riso_config_merge(&cfg, chg, extack);
+	err = riso_config_merge(&cfg, chg, riso_config_guess(rd), extack);
 	if (!err && (chg->mask & RISO_SET_MODE))
 		err = set_mode(rd, chg->mode, extack);
 	if (!err && (chg->mask & ~RISO_SET_MODE))
@@ -460,7 +460,9 @@ static void port_work(struct work_struct *work)
 		WRITE_ONCE(rd->proven_rate, 0);
 		riso_settings_forget_rate(rd);
 	}
-	WRITE_ONCE(rd->proven_rate, max(rd->proven_rate, READ_ONCE(rd->delivered)));
+	/* Above a number that somebody has set it may be less than what the port tells. */
+	if (!rd->own.calibrated)
+		WRITE_ONCE(rd->proven_rate, max(rd->proven_rate, READ_ONCE(rd->delivered)));
 	/* What a port could do before it went down, it may do again. */
 	if (rate && !rd->removing)
 		changed = riso_settings_follow_port(rd, riso_config_guess(rd));

@@ -217,7 +217,8 @@ struct riso_change {
  * @mtu: the largest of a path so far, bytes
  * @delivered: rate at which completions came that was above MaxRate, bytes per second, or 0
  * @port_rate: what the port told last, bytes per second, 0 for nothing so far, under @control
- * @proven_rate: the largest @delivered since @port_rate changed, under @control
+ * @proven_rate: the largest @delivered beside a MaxRate that was guessed, since @port_rate
+ *	changed, under @control
  * @told_rate: @delivered as listeners were told last, under @control
  * @shaped_ns: when @was_shaped was set last
  * @reap: flows with slots unretired, the one that posted longest ago first

@@ -115,7 +115,7 @@ int riso_settings_lend(struct riso_dev *rd, const struct riso_change *chg,
 		goto unlock;
 	}
 	cfg = rd->cfg;
-	err = riso_config_merge(&cfg, chg, extack);
+	err = riso_config_merge(&cfg, chg, riso_config_guess(rd), extack);
 	if (err)
 		goto unlock;
 	put_in_force(rd, &cfg, &chg->steer, ktime_get_ns() + chg->lease_ns);

@@ -55,6 +55,7 @@ STAT_DEV = 2
 GROUP_DEV, GROUP_ID = 2, 3
 BUDGET_DEV, BUDGET_SAFE_UTIL, BUDGET_CHUNK_BYTES, _, BUDGET_LEASE = range(2, 7)
 DEV_HISTOGRAM = 18
+RATE_AUTO = 0
 HIST_DEV, HIST_CLASS = 2, 3
 
 # of a user without CAP_NET_ADMIN; 6.1 has no text for a dump that does not begin
@@ -241,12 +242,17 @@ def refusals(dev):
          DEV_SET, name, False),
         ('a mode out of range', errno.ERANGE, 'range',
          DEV_SET, name + u32(DEV_MODE, 3), False),
-        ('a max-rate of 0', errno.ERANGE, 'range',
-         DEV_SET, name + u64(DEV_MAX_RATE, 0), False),
+        ('a max-rate of 1', errno.ERANGE, '100000 to',
+         DEV_SET, name + u64(DEV_MAX_RATE, 1), False),
         ('a max-rate below the least', errno.ERANGE, '100000 to',
          DEV_SET, name + u64(DEV_MAX_RATE, 99999), False),
         ('a max-rate above the most', errno.ERANGE, '100000 to',
          DEV_SET, name + u64(DEV_MAX_RATE, 1000000000001), False),
+        ('a safe-util above what the port tells', errno.ERANGE, 'the port tells',
+         DEV_SET, name + u64(DEV_MAX_RATE, RATE_AUTO) + u64(DEV_SAFE_UTIL, 1000000000000),
+         False),
+        ('a safe-util of 0', errno.ERANGE, 'range',
+         DEV_SET, name + u64(DEV_SAFE_UTIL, 0), False),
         ('a safe-util below the least', errno.ERANGE, '100000 to',
          DEV_SET, name + u64(DEV_SAFE_UTIL, 99999), False),
         ('chunk-bytes below the least', errno.ERANGE, '1024 to 1048576',

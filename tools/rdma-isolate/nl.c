@@ -102,7 +102,7 @@ static const char *word_of(const struct name_enum *words,
 	return val < words->n ? words->values[val].name : "?";
 }
 
-/* "max_rate 0: ", the attribute of the request at an offset */
+/* "safe_util 0: ", the attribute of the request at an offset */
 static void print_culprit(struct nl *nl, const struct name_set *set,
 			  uint32_t offset)
 {
