@@ -45,7 +45,7 @@ static const char * const modes[] = {
  * @bit: RISO_SET_* of it
  * @offset: where it is
  * @wide: it is a u64, else a u32
- * @automatic: it may be RISO_AUTO
+ * @automatic: it may be auto, which is RISO_AUTO, and RDMA_ISOLATE_RATE_AUTO of a u64
  */
 struct setting {
 	struct device_attribute attr;
@@ -149,20 +149,28 @@ static ssize_t setting_store(struct device *dev, struct device_attribute *attr,
 {
 	struct setting *s = container_of(attr, struct setting, attr);
 	struct riso_change chg = { .mask = s->bit };
+	u64 automatic = s->wide ? RDMA_ISOLATE_RATE_AUTO : RISO_AUTO;
 	void *val = (void *)&chg.cfg + s->offset;
 	int err = check_write(buf, count);
+	u64 number;
 
 	if (err)
 		return err;
 	if (s->automatic && sysfs_streq(buf, "auto")) {
-		*(u32 *)val = RISO_AUTO;
+		number = automatic;
 	} else {
-		err = s->wide ? kstrtou64(buf, 10, val) : kstrtou32(buf, 10, val);
+		err = kstrtou64(buf, 10, &number);
+		if (err)
+			return err;
 		/* The number that stands for auto is none. */
-		if (!err && s->automatic && *(u32 *)val == RISO_AUTO)
-			err = -ERANGE;
+		if ((s->automatic && number == automatic) || (!s->wide && number > U32_MAX))
+			return -ERANGE;
 	}
-	err = err ?: riso_dev_set(dev_of(dev), &chg, NULL);
+	if (s->wide)
+		*(u64 *)val = number;
+	else
+		*(u32 *)val = number;
+	err = riso_dev_set(dev_of(dev), &chg, NULL);
 	return err ?: count;
 }
 
@@ -178,6 +186,7 @@ static struct setting settings[] = {
 		.bit = RISO_SET_MAX_RATE,
 		.offset = offsetof(struct riso_cfg, max_rate),
 		.wide = true,
+		.automatic = true,
 	},
 	{
 		.attr = __ATTR(max_ops, 0644, setting_show, setting_store),

@@ -146,7 +146,7 @@ bad_numbers()
 		no_write "$range" put $file "$(printf '9%.0s' {1..60})" ||
 			return
 	done
-	for file in safe_util max_rate max_ops; do
+	for file in safe_util max_ops; do
 		no_write "$inval" put $file auto || return
 	done
 	for file in safe_util max_rate; do
@@ -178,6 +178,20 @@ above_max_rate()
 	no_write "$range" put max_rate 48749999 &&
 	put safe_util 50000000 && put max_rate 48000000 &&
 	is safe_util 48000000
+}
+
+# What the port tells is read as a number, and safe_util follows it.
+max_rate_auto()
+{
+	local port
+
+	port=$(<"$(group_of rxe1)/max_rate")
+	rdma-isolate dev set dev rxe0 max-rate 400mbit safe-util 400mbit &&
+	put max_rate auto && is max_rate "$port" && is safe_util "$port" &&
+	shows '.[0].calibrated | not' dev show dev rxe0 &&
+	rdma-isolate dev set dev rxe0 max-rate 1tbit safe-util 1tbit &&
+	put safe_util 999999999999 &&
+	no_write "Numerical result out of range" put max_rate auto
 }
 
 bad_words()
@@ -381,7 +395,7 @@ back_again()
 
 load_module && setup_rxe || skip_all "no rxe devices"
 ktap_print_header
-ktap_set_plan 30
+ktap_set_plan 31
 check "files and netlink agree" agrees
 check "max_rate" both_ways max_rate max-rate 400mbit 50000000 60000000
 check "safe_util" both_ways safe_util safe-util 390mbit 48750000 50000000
@@ -403,6 +417,7 @@ check "mode: observe" mode_both_ways observe observe
 check "mode: enable" mode_both_ways enable enable
 check "numbers that are none, or out of range" bad_numbers
 check "safe_util above max_rate" above_max_rate
+check "max_rate, auto" max_rate_auto
 check "words that are none" bad_words
 check "nobody may write" nobody
 check "renamed" renamed
