@@ -156,7 +156,7 @@ static bool read_value(const struct arg *arg, const char *text,
 	bool good;
 
 	if (arg->automatic && !strcmp(text, "auto")) {
-		*number = RDMA_ISOLATE_AUTO;
+		*number = auto_number(arg);
 		return true;
 	}
 	if (arg->off && !strcmp(text, "off")) {

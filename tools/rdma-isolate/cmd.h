@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <linux/rdma_isolate.h>
+
 #include "names_gen.h"
 #include "nl.h"
 #include "print.h"
@@ -39,7 +41,7 @@ enum arg_kind {
  * @attr: attribute of the request, 0 when it is not sent
  * @must: the verb does nothing without it
  * @off: the value may be off, which is 0
- * @automatic: the value may be auto, which is RDMA_ISOLATE_AUTO
+ * @automatic: the value may be auto, which is auto_number()
  * @min: smallest value, or shortest text
  * @max: largest value, or longest text, without the final NUL
  * @words: of ARG_WORD
@@ -57,6 +59,12 @@ struct arg {
 	const struct name_enum *words;
 	const char *doc;
 };
+
+/* What stands for auto: RDMA_ISOLATE_AUTO is a rate that can be meant */
+static inline uint64_t auto_number(const struct arg *arg)
+{
+	return arg->kind == ARG_RATE ? RDMA_ISOLATE_RATE_AUTO : RDMA_ISOLATE_AUTO;
+}
 
 enum { ARGS_MAX = 14 };
 

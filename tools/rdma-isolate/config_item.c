@@ -198,7 +198,7 @@ static void print_value(FILE *file, const struct arg *arg,
 		print_word(file, setting->text);
 		return;
 	}
-	if (arg->automatic && setting->number == RDMA_ISOLATE_AUTO) {
+	if (arg->automatic && setting->number == auto_number(arg)) {
 		fputs("auto", file);
 		return;
 	}

@@ -75,6 +75,7 @@ static const struct arg set_args[] = {
 		.key = "max-rate",
 		.kind = ARG_RATE,
 		.attr = RDMA_ISOLATE_A_DEV_MAX_RATE,
+		.automatic = true,
 		.min = RDMA_ISOLATE_RATE_MIN,
 		.max = RDMA_ISOLATE_RATE_MAX,
 		.doc = "what the port can send",

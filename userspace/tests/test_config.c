@@ -293,6 +293,42 @@ static void good_files_count(void **state)
 	config_free(&config);
 }
 
+/* What a dump of the file prints */
+static void expect_dump(const struct config *config, const char *want)
+{
+	FILE *file = tmpfile();
+	char got[256];
+	size_t len;
+
+	assert_non_null(file);
+	config_print_items(file, "dev set", dev_set_verb->args, &config->devs);
+	rewind(file);
+	len = fread(got, 1, sizeof(got) - 1, file);
+	got[len] = 0;
+	fclose(file);
+	assert_string_equal(got, want);
+}
+
+/* A number stands for it that is no rate, and the kernel alone knows what it is. */
+static void auto_of_a_rate(void **state)
+{
+	struct config config;
+
+	(void)state;
+	put("10-a.conf", "dev set dev d max-rate 1gbit chunk-bytes auto\n");
+	put("20-b.conf", "dev set dev d max-rate auto safe-util 2gbit\n");
+	assert_int_equal(config_read_dir(dir, &config), CMD_DONE);
+	assert_int_equal(dev_number(config.devs.item, "max-rate"), RDMA_ISOLATE_RATE_AUTO);
+	assert_int_equal(dev_number(config.devs.item, "chunk-bytes"), RDMA_ISOLATE_AUTO);
+	expect_dump(&config, "dev set dev d max-rate auto safe-util 2gbit chunk-bytes auto\n");
+	config_free(&config);
+	/* the largest number of 32 bits is a rate */
+	put("20-b.conf", "dev set dev d max-rate 4294967295B/s\n");
+	assert_int_equal(config_read_dir(dir, &config), CMD_DONE);
+	expect_dump(&config, "dev set dev d max-rate 34359.73836mbit chunk-bytes auto\n");
+	config_free(&config);
+}
+
 static void nothing_to_do(void **state)
 {
 	(void)state;
@@ -341,6 +377,10 @@ static void wrong_files(void **state)
 		       SIZE_ALLOWED ", 1024 to 1048576; or auto; or off\n");
 	put("20-b.conf", "dev set dev d max-rate 9tbit\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: max-rate \"9tbit\": must be ");
+	put("20-b.conf", "dev set dev d max-rate 0\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: max-rate \"0\": must be ");
+	put("20-b.conf", "dev set dev d safe-util auto\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: safe-util \"auto\": must be ");
 	put("20-b.conf", "dev set dev d max-rates 9\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: unknown word \"max-rates\"");
 	put("20-b.conf", "dev show\n");
@@ -395,6 +435,7 @@ int main(void)
 		cmocka_unit_test(present),
 		WITH_DIR(files_of_a_directory),
 		WITH_DIR(good_files_count),
+		WITH_DIR(auto_of_a_rate),
 		WITH_DIR(nothing_to_do),
 		WITH_DIR(wrong_files),
 	};
