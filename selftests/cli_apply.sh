@@ -167,7 +167,10 @@ a_guess_is_no_setting()
 
 	rate=$(rdma-isolate -j dev show dev rxe1 | jq '.[0].max_rate')
 	file 40-rate.conf "dev set dev rxe1 max-rate ${rate}B/s"
-	rdma-isolate apply && shows '.[0].calibrated' dev show dev rxe1
+	rdma-isolate apply && shows '.[0].calibrated' dev show dev rxe1 || return
+	file 40-rate.conf "dev set dev rxe1 max-rate auto"
+	rdma-isolate apply &&
+	shows ".[0] | (.calibrated | not) and .max_rate == $rate" dev show dev rxe1
 }
 
 # Of devices that appear at once none adds what another has.

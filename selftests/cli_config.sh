@@ -37,11 +37,11 @@ dump_is()
 	return 1
 }
 
-# What nobody has set is not a setting.
-guess_is_left_out()
+# Nobody knows what it will be when the dump is read.
+guess_is_auto()
 {
 	rdma-isolate dump | grep '^dev set dev rxe0 ' >"$dir/line" &&
-	! grep -Eq 'max-rate|safe-util' "$dir/line"
+	grep -q ' max-rate auto ' "$dir/line" && ! grep -q safe-util "$dir/line"
 }
 
 set_up()
@@ -100,6 +100,41 @@ safe_util_that_was_max_rate()
 	wrong "wrong:2: safe-util may not be above max-rate" \
 		"dev set dev rxe1 max-rate 100mbit" \
 		"dev set dev rxe1 safe-util 1tbit"
+}
+
+# is_guess DEV: what the other device has, whose port is alike
+is_guess()
+{
+	shows ".[0] | (.calibrated | not) and .max_rate == $guess and .safe_util == $guess and
+		.believed_from == \"port\"" dev show dev "$1"
+}
+
+# A number stays until a file says auto, also the number of the guess.
+guess_comes_back()
+{
+	rdma-isolate dev set dev rxe1 max-rate "${guess}B/s" safe-util "${guess}B/s" &&
+	{
+		echo 'dev set dev rxe1 chunk-bytes 8k'
+		grep '^rule' "$dir/full"
+	} | file unnamed
+	rdma-isolate sync "$dir/unnamed" && shows '.[0].calibrated' dev show dev rxe1 &&
+	sed 's/chunk-bytes/max-rate auto &/' "$dir/unnamed" | file auto &&
+	rdma-isolate sync "$dir/auto" && is_guess rxe1 &&
+	rdma-isolate sync "$dir/auto" && is_guess rxe1
+}
+
+# It is the same after a file that was refused.
+guess_is_restored()
+{
+	for how in sync -b; do
+		how=("$how")
+		status_wanted=1
+		wrong "wrong:2: " "dev set dev rxe1 max-rate 100mbit" \
+			"dev set dev rxe9 mode observe" && is_guess rxe1 || return
+	done
+	wrong "wrong:2: with max-rate auto safe-util may not be above what the port tells" \
+		"dev set dev rxe1 max-rate 1tbit safe-util 900gbit" \
+		"dev set dev rxe1 max-rate auto" && is_guess rxe1
 }
 
 a_rule_less()
@@ -179,13 +214,16 @@ deletion_is_undone()
 
 load_module && setup_rxe || skip_all "no rxe devices"
 ktap_print_header
-ktap_set_plan 22
-check "a guess is no setting" guess_is_left_out
+ktap_set_plan 24
+guess=$(rdma-isolate -j dev show dev rxe1 | jq '.[0].max_rate')
+check "a guess is auto" guess_is_auto
 check "settings and rules" set_up
 check "read back after a reload" read_back
 check "nothing differs" nothing_differs
 check "only what is named" only_settings_that_are_named
 check "safe-util that was max-rate" safe_util_that_was_max_rate
+check "a guess comes back" guess_comes_back
+check "a guess is restored" guess_is_restored
 check "a rule less" a_rule_less
 check "a rule between" a_rule_between
 for how in sync -b; do

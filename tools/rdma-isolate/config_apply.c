@@ -101,8 +101,9 @@ enum apply_how {
 };
 
 /*
- * The name, and what differs, as does what is only guessed; false if nothing does.
- * SafeUtil that is MaxRate follows it in the kernel, and is sent along.
+ * The name, and what differs; false if nothing does.
+ * SafeUtil that is MaxRate follows it in the kernel, and is sent along. Where it follows auto it
+ * does not differ, whatever that is by now.
  */
 static bool dev_changes(const struct item *now, const struct item *then,
 			struct item *change)
@@ -117,8 +118,8 @@ static bool dev_changes(const struct item *now, const struct item *then,
 	for (i = 0; i < ARGS_MAX; i++) {
 		if (i == name || !change->set[i].given)
 			continue;
-		if (now && now->set[i].number == then->set[i].number &&
-		    (i != rate || now->guessed == then->guessed))
+		if (now && (now->set[i].number == then->set[i].number ||
+			    (i == util && now->follows && then->follows)))
 			change->set[i].given = false;
 		else
 			any = true;

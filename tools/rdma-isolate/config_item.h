@@ -32,14 +32,14 @@ struct setting {
 /**
  * struct item - a device or a rule
  * @id: of the rule
- * @guessed: MaxRate of the device was not set by anybody
+ * @follows: SafeUtil of the device is MaxRate, which is auto
  * @file: that it is from, NULL if it is from the kernel
  * @line: of the file; if it is from several, the last
  * @set: one for each argument of the verb
  */
 struct item {
 	uint32_t id;
-	bool guessed;
+	bool follows;
 	const char *file;
 	unsigned int line;
 	struct setting set[ARGS_MAX];

@@ -11,6 +11,17 @@
 #include "config_read.h"
 #include "error.h"
 
+/*
+ * Is MaxRate what auto gives? Not one that nobody has set, and that a SafeUtil keeps above what
+ * the port tells: beside that the kernel does not take auto.
+ */
+static bool is_auto(const struct nlattr * const *attrs)
+{
+	return !nl_number(attrs, RDMA_ISOLATE_A_DEV_CALIBRATED, &name_set_dev) &&
+	       nl_number(attrs, RDMA_ISOLATE_A_DEV_BELIEVED_FROM, &name_set_dev) !=
+		       RISO_BELIEVED_FROM_SET;
+}
+
 static void read_dev(const struct nlattr * const *attrs,
 		     const struct nlmsghdr *nlh, void *data)
 {
@@ -20,8 +31,8 @@ static void read_dev(const struct nlattr * const *attrs,
 		[RISO_DEV_ENABLE] = RISO_MODE_ENABLE,
 		[RISO_DEV_DRAINING] = RISO_MODE_DISABLE,
 	};
+	struct setting *mode, *max_rate, *safe_util;
 	struct items *devs = data;
-	struct setting *mode;
 	struct item *item;
 	uint32_t state;
 
@@ -36,8 +47,12 @@ static void read_dev(const struct nlattr * const *attrs,
 	mode = config_find_dev_setting(item, RDMA_ISOLATE_A_DEV_MODE);
 	mode->given = true;
 	mode->number = modes[state];
-	item->guessed = attrs[RDMA_ISOLATE_A_DEV_CALIBRATED] &&
-		!mnl_attr_get_u32(attrs[RDMA_ISOLATE_A_DEV_CALIBRATED]);
+	if (!is_auto(attrs))
+		return;
+	max_rate = config_find_dev_setting(item, RDMA_ISOLATE_A_DEV_MAX_RATE);
+	safe_util = config_find_dev_setting(item, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
+	item->follows = safe_util->number == max_rate->number;
+	max_rate->number = RDMA_ISOLATE_RATE_AUTO;
 }
 
 static void read_rule(const struct nlattr * const *attrs,
@@ -94,29 +109,21 @@ uint32_t config_find_rule(const struct call *add)
 	return id;
 }
 
-/* A guess is no setting, nor is a SafeUtil that follows it. */
-static void drop_guess(struct item *dev)
-{
-	struct setting *max_rate, *safe_util;
-
-	if (!dev->guessed)
-		return;
-	max_rate = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_MAX_RATE);
-	safe_util = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
-	safe_util->given = safe_util->number != max_rate->number;
-	max_rate->given = false;
-}
-
 int config_dump(FILE *file)
 {
+	struct setting *safe_util;
 	struct config now;
 	unsigned int i;
 	int status;
 
 	status = config_read(&now);
 	if (status == CMD_DONE) {
-		for (i = 0; i < now.devs.n; i++)
-			drop_guess(&now.devs.item[i]);
+		for (i = 0; i < now.devs.n; i++) {
+			safe_util = config_find_dev_setting(&now.devs.item[i],
+							    RDMA_ISOLATE_A_DEV_SAFE_UTIL);
+			/* What auto will be when that is read is not known. */
+			safe_util->given = !now.devs.item[i].follows;
+		}
 		config_print_items(file, "dev set", dev_set_verb->args, &now.devs);
 		config_print_items(file, "rule add", rule_add_verb->args, &now.rules);
 	}
