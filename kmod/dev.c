@@ -456,9 +456,9 @@ static void port_work(struct work_struct *work)
 	mutex_lock(&rd->control);
 	/* What it has delivered it can, until the port is another. */
 	if (rate && rate != rd->port_rate) {
+		riso_settings_forget_rate(rd);
 		WRITE_ONCE(rd->port_rate, rate);
 		WRITE_ONCE(rd->proven_rate, 0);
-		riso_settings_forget_rate(rd);
 	}
 	/* Above a number that somebody has set it may be less than what the port tells. */
 	if (!rd->own.calibrated)

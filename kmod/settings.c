@@ -40,8 +40,10 @@ static void put_in_force(struct riso_dev *rd, const struct riso_cfg *cfg,
 	spin_lock_irq(&rd->lock);
 	write_seqcount_begin(&rd->cfg_seq);
 	/* What was seen was above the MaxRate of then. */
-	if (cfg->max_rate != rd->cfg.max_rate)
+	if (cfg->max_rate != rd->cfg.max_rate || cfg->calibrated != rd->cfg.calibrated) {
 		WRITE_ONCE(rd->delivered, 0);
+		rd->above = 0;
+	}
 	was = rd->steer;
 	rd->steer = *steer;
 	rd->cfg = *cfg;
@@ -202,15 +204,19 @@ bool riso_settings_follow_port(struct riso_dev *rd, u64 rate)
  * @rd: the device
  * @rate: what it delivers, bytes per second; 0 to go by MaxRate
  *
+ * MaxRate may have changed since that was seen.
+ *
  * Context: may sleep.
  */
 void riso_settings_believe_rate(struct riso_dev *rd, u64 rate)
 {
-	bool refresh;
+	bool refresh = false;
 
 	spin_lock_irq(&rd->lock);
-	WRITE_ONCE(rd->delivered, rate);
-	refresh = riso_limits_update(rd);
+	if (!rate || rd->above) {
+		WRITE_ONCE(rd->delivered, rate);
+		refresh = riso_limits_update(rd);
+	}
 	spin_unlock_irq(&rd->lock);
 	if (!refresh)
 		return;
