@@ -74,11 +74,10 @@
 enum {
 	/* A turn of a throughput flow is 64 messages, if no number was set. */
 	RISO_TURN_OPS = 64,
-	/*
-	 * A flow that holds work and has posted nothing for 1 s posts a piece without a turn. If it
-	 * is in line, nobody has had a turn for as long.
-	 */
+	/* A flow that holds work and has posted nothing for 1 s posts a piece without a turn ... */
 	RISO_STUCK_NS = NSEC_PER_SEC,
+	/* ... but in line, where others have their turns, after ten times that. */
+	RISO_STUCK_IN_LINE = 10,
 	/*
 	 * A run releases the lock at most 16 times. After each release it may drop as many
 	 * processes from the line again. With interrupts off it releases nothing, and the
@@ -445,14 +444,15 @@ void riso_sched_refresh(struct riso_flow *f)
 }
 
 /* Is it in line, and others have their turns? On a slow device its own may take seconds to come. */
-static bool waits_for_turn(const struct riso_flow *f, u64 now)
+static bool waits_for_turn(const struct riso_flow *f, u64 idle, u64 now)
 {
 	return !list_empty(&f->arb) && f->list == RISO_LIST_GROUP &&
+	       idle / RISO_STUCK_NS < RISO_STUCK_IN_LINE &&
 	       now - f->rd->arb[f->arb_dir].turn_ns < RISO_STUCK_NS;
 }
 
 /**
- * riso_sched_unstick - let a flow that has not posted for a second post
+ * riso_sched_unstick - let a flow post that has not for a second, and does not wait for its turn
  * @f: the flow
  * @now: time, ns
  *
@@ -460,9 +460,13 @@ static bool waits_for_turn(const struct riso_flow *f, u64 now)
  */
 void riso_sched_unstick(struct riso_flow *f, u64 now)
 {
+	u64 idle;
+
 	lockdep_assert_held(&f->rd->lock);
-	if (!riso_ring_len(&f->q) || f->debt || waits_for_turn(f, now) ||
-	    now - max(f->progress_ns, riso_ring_since(f)) < RISO_STUCK_NS)
+	if (!riso_ring_len(&f->q) || f->debt)
+		return;
+	idle = now - max(f->progress_ns, riso_ring_since(f));
+	if (idle < RISO_STUCK_NS || waits_for_turn(f, idle, now))
 		return;
 	f->debt = true;
 	riso_turn_wake(f, now);

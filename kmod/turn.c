@@ -3,8 +3,8 @@
  * Whose turn it is to post, and how much may be posted in it. The rules are in sched.c.
  *
  * Owns the places where flows stand while they have something to post: &riso_flow.arb, the lists
- * of groups (&riso_group_dir.flows), &riso_dev.urgent and &riso_dev.parked, and
- * &riso_flow.next. All of it is under &riso_dev.lock, in any context.
+ * of groups (&riso_group_dir.flows), &riso_dev.urgent and &riso_dev.parked, whose order is
+ * pump.c's, and &riso_flow.next. All of it is under &riso_dev.lock, in any context.
  */
 
 #include <linux/list.h>
