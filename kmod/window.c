@@ -399,6 +399,8 @@ void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire, bool
 	riso_window_sub(f, dir, wire);
 	if (success)
 		f->rd->arb[dir].estimate.done += wire;
+	else
+		f->rd->arb[dir].estimate.waited = true;
 }
 
 /* The cover has changed: a microsecond more or less is as good as the same. */
