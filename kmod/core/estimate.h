@@ -100,8 +100,8 @@ static inline __u64 riso_estimate_path(const struct riso_estimate *e, __u64 dela
  * @e: the estimate
  * @max_rate: MaxRate, bytes per second
  *
- * Return: the best that it delivered since it was full for the first time, at most @max_rate, and
- * @max_rate before that; bytes per second.
+ * Return: the best that it delivered since the first sample that had not @waited, at most @max_rate,
+ * and @max_rate before that; bytes per second.
  */
 static inline __u64 riso_estimate_speed(const struct riso_estimate *e, __u64 max_rate)
 {
