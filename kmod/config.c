@@ -48,12 +48,12 @@ int riso_config_merge(struct riso_cfg *cfg, const struct riso_change *chg, u64 g
 			cfg->safe_util = cfg->max_rate;
 	}
 	if (chg->mask & RISO_SET_SAFE_UTIL) {
-		if (!is_rate(new->safe_util)) {
+		if (new->safe_util != RDMA_ISOLATE_RATE_AUTO && !is_rate(new->safe_util)) {
 			NL_SET_ERR_MSG(extack,
-				       "safe-util is 100000 to 1000000000000 bytes per second");
+				       "safe-util is 100000 to 1000000000000 bytes per second, or auto");
 			return -ERANGE;
 		}
-		cfg->safe_util = new->safe_util;
+		cfg->safe_util = new->safe_util ?: cfg->max_rate;
 	}
 	if (cfg->safe_util > cfg->max_rate) {
 		if (automatic)

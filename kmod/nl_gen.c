@@ -21,7 +21,7 @@ const struct nla_policy rdma_isolate_dev_set_nl_policy[RDMA_ISOLATE_A_DEV_SHARE 
 	[RDMA_ISOLATE_A_DEV_MODE] = NLA_POLICY_MAX(NLA_U32, 2),
 	[RDMA_ISOLATE_A_DEV_MAX_RATE] = { .type = NLA_U64, },
 	[RDMA_ISOLATE_A_DEV_MAX_OPS] = { .type = NLA_U64, },
-	[RDMA_ISOLATE_A_DEV_SAFE_UTIL] = NLA_POLICY_MIN(NLA_U64, 1),
+	[RDMA_ISOLATE_A_DEV_SAFE_UTIL] = { .type = NLA_U64, },
 	[RDMA_ISOLATE_A_DEV_CHUNK_BYTES] = { .type = NLA_U32, },
 	[RDMA_ISOLATE_A_DEV_TOKEN_BYTES] = { .type = NLA_U32, },
 	[RDMA_ISOLATE_A_DEV_TOKEN_OPS] = { .type = NLA_U32, },

@@ -180,6 +180,7 @@ static struct setting settings[] = {
 		.bit = RISO_SET_SAFE_UTIL,
 		.offset = offsetof(struct riso_cfg, safe_util),
 		.wide = true,
+		.automatic = true,
 	},
 	{
 		.attr = __ATTR(max_rate, 0644, setting_show, setting_store),

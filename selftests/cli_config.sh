@@ -41,7 +41,7 @@ dump_is()
 guess_is_auto()
 {
 	rdma-isolate dump | grep '^dev set dev rxe0 ' >"$dir/line" &&
-	grep -q ' max-rate auto ' "$dir/line" && ! grep -q safe-util "$dir/line"
+	grep -q ' max-rate auto .*safe-util auto ' "$dir/line"
 }
 
 set_up()
@@ -120,7 +120,12 @@ guess_comes_back()
 	rdma-isolate sync "$dir/unnamed" && shows '.[0].calibrated' dev show dev rxe1 &&
 	sed 's/chunk-bytes/max-rate auto &/' "$dir/unnamed" | file auto &&
 	rdma-isolate sync "$dir/auto" && is_guess rxe1 &&
-	rdma-isolate sync "$dir/auto" && is_guess rxe1
+	rdma-isolate sync "$dir/auto" && is_guess rxe1 || return
+	rdma-isolate dump >"$dir/guess" &&
+	rdma-isolate dev set dev rxe1 max-rate 400mbit safe-util 384mbit &&
+	rdma-isolate sync "$dir/guess" && is_guess rxe1 && dump_is guess &&
+	rdma-isolate dev set dev rxe1 safe-util 100mbit &&
+	rdma-isolate sync "$dir/guess" && is_guess rxe1
 }
 
 # It is the same after a file that was refused.

@@ -347,7 +347,7 @@ set_too_low()
 # What was delivered above that number says nothing about the port.
 auto_after_too_low()
 {
-	rdma-isolate dev set dev null0 max-rate auto &&
+	set_too_low && rdma-isolate dev set dev null0 max-rate auto &&
 	shows ".calibrated == false and .max_rate == $(bytes_of $FAST) and
 		.safe_util == .max_rate and .believed_rate == .max_rate and
 		.believed_from == \"port\"" &&
@@ -419,9 +419,9 @@ CASES=(
 	"it tells the truth again|under_load tells_the_truth_again"
 	"it has never told a speed|has_never_told"
 	"a MaxRate of a tenth|under_load set_too_low"
-	"auto after it|under_load auto_after_too_low"
 	"a MaxRate of ten times|under_load set_too_high"
 	"another speed, below that MaxRate|under_load changes_speed_below_a_setting"
+	"auto after one of a tenth|under_load auto_after_too_low"
 	"disabled, and unloaded|unload"
 )
 

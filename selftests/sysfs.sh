@@ -146,9 +146,7 @@ bad_numbers()
 		no_write "$range" put $file "$(printf '9%.0s' {1..60})" ||
 			return
 	done
-	for file in safe_util max_ops; do
-		no_write "$inval" put $file auto || return
-	done
+	no_write "$inval" put max_ops auto || return
 	for file in safe_util max_rate; do
 		for value in 0 99999 1000000000001 18446744073709551615; do
 			no_write "$range" put $file $value || return
@@ -190,8 +188,10 @@ max_rate_auto()
 	put max_rate auto && is max_rate "$port" && is safe_util "$port" &&
 	shows '.[0].calibrated | not' dev show dev rxe0 &&
 	rdma-isolate dev set dev rxe0 max-rate 1tbit safe-util 1tbit &&
-	put safe_util 999999999999 &&
-	no_write "Numerical result out of range" put max_rate auto
+	put safe_util 100000000000 &&
+	no_write "Numerical result out of range" put max_rate auto &&
+	put safe_util auto && is safe_util 125000000000 && put max_rate auto &&
+	is safe_util "$port"
 }
 
 bad_words()

@@ -100,10 +100,24 @@ enum apply_how {
 	APPLY_GOES_ON = 2,	/* after a refusal, with what is left */
 };
 
+/* Is a MaxRate in force as it shall be? A number in a file is one that somebody has set. */
+static bool same_rate(const struct item *now, const struct item *then, unsigned int i)
+{
+	return now->set[i].number == then->set[i].number &&
+	       !(then->file && now->guessed && then->set[i].number != RDMA_ISOLATE_RATE_AUTO);
+}
+
+/* Is a SafeUtil? One that follows is the number of MaxRate, too. */
+static bool same_util(const struct item *now, const struct item *then, unsigned int i)
+{
+	uint64_t is = now->set[i].number, want = then->set[i].number;
+
+	return is == want || (is == RDMA_ISOLATE_RATE_AUTO && want == now->max_rate);
+}
+
 /*
  * The name, and what differs; false if nothing does.
- * SafeUtil that is MaxRate follows it in the kernel, and is sent along. Where it follows auto it
- * does not differ, whatever that is by now.
+ * SafeUtil that is MaxRate follows it in the kernel, and is sent along.
  */
 static bool dev_changes(const struct item *now, const struct item *then,
 			struct item *change)
@@ -118,8 +132,9 @@ static bool dev_changes(const struct item *now, const struct item *then,
 	for (i = 0; i < ARGS_MAX; i++) {
 		if (i == name || !change->set[i].given)
 			continue;
-		if (now && (now->set[i].number == then->set[i].number ||
-			    (i == util && now->follows && then->follows)))
+		if (now && (i == rate ? same_rate(now, then, i) :
+			    i == util ? same_util(now, then, i) :
+			    now->set[i].number == then->set[i].number))
 			change->set[i].given = false;
 		else
 			any = true;

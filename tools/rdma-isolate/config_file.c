@@ -74,7 +74,7 @@ const char *config_check_devs(const struct items *devs)
 	for (; dev < devs->item + devs->n; dev++) {
 		max_rate = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_MAX_RATE);
 		safe_util = config_find_dev_setting(dev, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
-		/* Only the kernel knows what auto is. */
+		/* Only the kernel knows what auto is; as a number it is 0. */
 		if (!max_rate->given || !safe_util->given ||
 		    max_rate->number == RDMA_ISOLATE_RATE_AUTO ||
 		    safe_util->number <= max_rate->number)

@@ -32,14 +32,16 @@ struct setting {
 /**
  * struct item - a device or a rule
  * @id: of the rule
- * @follows: SafeUtil of the device is MaxRate, which is auto
+ * @guessed: MaxRate of the device was not set by anybody
+ * @max_rate: the one that is in force
  * @file: that it is from, NULL if it is from the kernel
  * @line: of the file; if it is from several, the last
  * @set: one for each argument of the verb
  */
 struct item {
 	uint32_t id;
-	bool follows;
+	bool guessed;
+	uint64_t max_rate;
 	const char *file;
 	unsigned int line;
 	struct setting set[ARGS_MAX];

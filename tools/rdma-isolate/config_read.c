@@ -47,12 +47,15 @@ static void read_dev(const struct nlattr * const *attrs,
 	mode = config_find_dev_setting(item, RDMA_ISOLATE_A_DEV_MODE);
 	mode->given = true;
 	mode->number = modes[state];
-	if (!is_auto(attrs))
-		return;
 	max_rate = config_find_dev_setting(item, RDMA_ISOLATE_A_DEV_MAX_RATE);
 	safe_util = config_find_dev_setting(item, RDMA_ISOLATE_A_DEV_SAFE_UTIL);
-	item->follows = safe_util->number == max_rate->number;
-	max_rate->number = RDMA_ISOLATE_RATE_AUTO;
+	item->max_rate = max_rate->number;
+	item->guessed = !nl_number(attrs, RDMA_ISOLATE_A_DEV_CALIBRATED, &name_set_dev);
+	if (is_auto(attrs))
+		max_rate->number = RDMA_ISOLATE_RATE_AUTO;
+	/* It follows then. */
+	if (safe_util->number == item->max_rate)
+		safe_util->number = RDMA_ISOLATE_RATE_AUTO;
 }
 
 static void read_rule(const struct nlattr * const *attrs,
@@ -111,19 +114,11 @@ uint32_t config_find_rule(const struct call *add)
 
 int config_dump(FILE *file)
 {
-	struct setting *safe_util;
 	struct config now;
-	unsigned int i;
 	int status;
 
 	status = config_read(&now);
 	if (status == CMD_DONE) {
-		for (i = 0; i < now.devs.n; i++) {
-			safe_util = config_find_dev_setting(&now.devs.item[i],
-							    RDMA_ISOLATE_A_DEV_SAFE_UTIL);
-			/* What auto will be when that is read is not known. */
-			safe_util->given = !now.devs.item[i].follows;
-		}
 		config_print_items(file, "dev set", dev_set_verb->args, &now.devs);
 		config_print_items(file, "rule add", rule_add_verb->args, &now.rules);
 	}

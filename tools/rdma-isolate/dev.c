@@ -91,6 +91,7 @@ static const struct arg set_args[] = {
 		.key = "safe-util",
 		.kind = ARG_RATE,
 		.attr = RDMA_ISOLATE_A_DEV_SAFE_UTIL,
+		.automatic = true,
 		.min = RDMA_ISOLATE_RATE_MIN,
 		.max = RDMA_ISOLATE_RATE_MAX,
 		.doc = "what managed flows may use together",

@@ -379,8 +379,8 @@ static void wrong_files(void **state)
 	expect_refused(CMD_USAGE, "20-b.conf:1: max-rate \"9tbit\": must be ");
 	put("20-b.conf", "dev set dev d max-rate 0\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: max-rate \"0\": must be ");
-	put("20-b.conf", "dev set dev d safe-util auto\n");
-	expect_refused(CMD_USAGE, "20-b.conf:1: safe-util \"auto\": must be ");
+	put("20-b.conf", "dev set dev d safe-util 0\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: safe-util \"0\": must be ");
 	put("20-b.conf", "dev set dev d max-rates 9\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: unknown word \"max-rates\"");
 	put("20-b.conf", "dev show\n");

@@ -124,9 +124,9 @@ static void a_guess(void **state)
 
 	(void)state;
 	restore(&guess, &number);
-	expect_set(RDMA_ISOLATE_RATE_AUTO, PORT);
+	expect_set(RDMA_ISOLATE_RATE_AUTO, RDMA_ISOLATE_RATE_AUTO);
 	restore(&guess, &same_number);
-	expect_set(RDMA_ISOLATE_RATE_AUTO, PORT);
+	expect_set(RDMA_ISOLATE_RATE_AUTO, RDMA_ISOLATE_RATE_AUTO);
 }
 
 static void a_number(void **state)
@@ -137,7 +137,7 @@ static void a_number(void **state)
 	restore(&number, &guess);
 	expect_set(number.max_rate, number.safe_util);
 	restore(&exceeded, &guess);
-	expect_set(exceeded.max_rate, exceeded.safe_util);
+	expect_set(exceeded.max_rate, RDMA_ISOLATE_RATE_AUTO);
 }
 
 /* The port has told another speed meanwhile, and SafeUtil has followed. */
@@ -154,6 +154,10 @@ static void a_guess_that_has_changed(void **state)
 	assert_null(set_rate);
 	assert_non_null(set_util);
 	assert_int_equal(mnl_attr_get_u64(set_util), PORT / 2);
+	restore(&guess, &less);
+	assert_null(set_rate);
+	assert_non_null(set_util);
+	assert_int_equal(mnl_attr_get_u64(set_util), RDMA_ISOLATE_RATE_AUTO);
 }
 
 /* Nobody has set it, but the kernel would refuse auto beside this SafeUtil. */
@@ -185,12 +189,21 @@ static void expect_open(const struct device *now, const char *line, int want)
 
 static void of_a_file(void **state)
 {
+	const struct device held = { false, RISO_BELIEVED_FROM_SET, 4 * PORT, 2 * PORT };
+
 	(void)state;
 	expect_open(&guess, "dev set dev d max-rate auto", 0);
 	expect_open(&number, "dev set dev d max-rate auto", 1);
 	/* The number is the same, but now somebody has said so. */
 	expect_open(&guess, "dev set dev d max-rate 10gbit", 1);
 	expect_open(&number, "dev set dev d max-rate 400mbit", 0);
+	/* One that a SafeUtil holds above the port is no number of anybody. */
+	expect_open(&held, "dev set dev d max-rate 40gbit", 1);
+	/* SafeUtil that follows is the number of MaxRate. */
+	expect_open(&guess, "dev set dev d safe-util auto", 0);
+	expect_open(&guess, "dev set dev d safe-util 10gbit", 0);
+	expect_open(&guess, "dev set dev d safe-util 9gbit", 1);
+	expect_open(&number, "dev set dev d safe-util auto", 1);
 	/* What it does not name stays. */
 	expect_open(&guess, "dev set dev d mode disable", 0);
 	expect_open(&number, "dev set dev d mode disable", 0);
@@ -217,7 +230,7 @@ static void in_a_dump(void **state)
 	const struct device less = { false, RISO_BELIEVED_FROM_PORT, PORT, PORT / 2 };
 
 	(void)state;
-	expect_dump(&guess, "dev set dev d mode disable max-rate auto\n");
+	expect_dump(&guess, "dev set dev d mode disable max-rate auto safe-util auto\n");
 	expect_dump(&less, "dev set dev d mode disable max-rate auto safe-util 5gbit\n");
 	expect_dump(&number, "dev set dev d mode disable max-rate 400mbit safe-util 384mbit\n");
 }
