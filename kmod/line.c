@@ -159,10 +159,10 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 		a->pacer.next = max(was, min(a->pacer.next,
 					     now + riso_tick(rd) + rd->chunk_ns));
 	if (!a->pacer.load)
-		a->estimate.waited = true;
+		riso_estimate_wait(&a->estimate);
 	/* With more than two chunks on their way nobody can tell whether the device is full. */
 	if (a->out.bytes - a->standing > 2 * riso_chunk_wire(rd))
-		a->estimate.unsure = true;
+		a->estimate.slack = true;
 	if (!bill->debt && !gd->share.in_line)
 		riso_share_limit(&a->share, tenant_of(gd, dir), &gd->share);
 	riso_share_charge(&a->share, tenant_of(gd, dir), &gd->share, turn, cost, g->weight);

@@ -334,7 +334,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 	if (riso_is_shaped(rd)) {
 		if (a->pacer.next > now + riso_tick(rd) + grant_lead(rd)) {
 			rd->stats[RISO_STAT_THROTTLE_CLOCK]++;
-			a->estimate.waited = true;
+			riso_estimate_wait(&a->estimate);
 			riso_pressure_why(&a->hold, RISO_WHY_CLOCK, now);
 			rd->want_ns = min(rd->want_ns,
 					  a->pacer.next - grant_lead(rd) - riso_tick(rd) / 2);
@@ -342,7 +342,7 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 		}
 		begin = max(begin, a->pacer.next);
 		/* What it completes is not measured. */
-		a->estimate.waited = true;
+		riso_estimate_wait(&a->estimate);
 	} else if (open_window_full(rd, dir, bytes, now)) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);

@@ -149,7 +149,8 @@ static void throttle(struct riso_flow *f, enum riso_dir dir, const struct riso_p
 
 	/* A gap that the clock makes between two pieces is not the window's doing. */
 	a->window_held = say->verdict == RISO_PACER_WINDOW && !(clock && rd->paces_chunks);
-	a->estimate.waited |= clock;
+	if (clock)
+		riso_estimate_wait(&a->estimate);
 	if (say->verdict == RISO_PACER_WINDOW) {
 		rd->stats[RISO_STAT_THROTTLE_WINDOW]++;
 		riso_pressure_why(&a->hold, RISO_WHY_WINDOW, now);

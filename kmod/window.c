@@ -265,7 +265,7 @@ static void mark_stale_flow(struct riso_dev *rd, u64 limit, u64 now)
 	f->stale = true;
 	list_move_tail(&f->reap, &rd->stale);
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		rd->arb[dir].estimate.waited = true;
+		riso_estimate_wait(&rd->arb[dir].estimate);
 		rd->arb[dir].window_held = false;
 		riso_window_update(f, dir);
 	}
@@ -400,7 +400,7 @@ void riso_window_complete(struct riso_flow *f, enum riso_dir dir, u64 wire, bool
 	if (success)
 		f->rd->arb[dir].estimate.done += wire;
 	else
-		f->rd->arb[dir].estimate.waited = true;
+		riso_estimate_wait(&f->rd->arb[dir].estimate);
 }
 
 /* The cover has changed: a microsecond more or less is as good as the same. */

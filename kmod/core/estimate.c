@@ -40,6 +40,8 @@
 #define EMPTY_PART	200
 /* A ceiling is believed for a second: what held the device back may have ended. */
 #define CEILING_NS	RISO_SECOND
+/* A device that waits for less than an eighth of the time is full, as far as a ceiling goes. */
+#define WAIT_PART	8
 /* A ceiling counts if it is a quarter below MaxRate, or more. */
 #define CEILING_PART	4
 
@@ -78,7 +80,7 @@ static void add_sample(struct riso_estimate *e, __u64 span, __u64 now)
 	/* A device that waits for its pieces can do more than it delivers, but never less. */
 	if (!e->waited || e->peak)
 		e->peak = riso_max(e->peak, rate);
-	if (!e->waited && !e->unsure)
+	if (!e->slack)
 		add_full_sample(e, span, now);
 }
 
@@ -100,15 +102,17 @@ bool riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_n
 	__u64 span = now - e->done_ns;
 
 	/* It may have waited for this piece. */
-	if (begun_ns > e->seen_ns && now - e->seen_ns > own_ns / 2)
+	if (begun_ns > e->seen_ns && now - e->seen_ns > own_ns / 2) {
 		e->waited = true;
+		e->slack |= begun_ns - e->seen_ns > own_ns / WAIT_PART;
+	}
 	e->seen_ns = now;
 	if (span < SAMPLE_NS)
 		return false;
 	if (span < 2 * SAMPLE_NS)
 		add_sample(e, span, now);
 	e->waited = false;
-	e->unsure = false;
+	e->slack = false;
 	riso_estimate_expire(e, now);
 	e->done = 0;
 	e->done_ns = now;

@@ -19,8 +19,8 @@
  * @peak: largest sample since the first one that had not @waited, which is 0 before that, bytes
  *	per second
  * @waited: since @done_ns the device may have waited for a piece, or sent what is not in @done
- * @unsure: nobody can tell whether it has
- * @full: bytes that completed since the last @ceiling in samples that were neither
+ * @slack: the same for more than an eighth of a piece's time, or nobody can tell
+ * @full: bytes that completed since the last @ceiling in samples without @slack
  * @full_ns: time that these samples took
  * @full_rate: rate of these when @ceiling was measured last, bytes per second
  * @ceiling: what the full device delivered, the better of the last two times, bytes per second,
@@ -38,7 +38,7 @@ struct riso_estimate {
 	__u64 rate_ns;
 	__u64 peak;
 	bool waited;
-	bool unsure;
+	bool slack;
 	__u64 full;
 	__u64 full_ns;
 	__u64 full_rate;
@@ -106,6 +106,16 @@ static inline __u64 riso_estimate_path(const struct riso_estimate *e, __u64 dela
 static inline __u64 riso_estimate_speed(const struct riso_estimate *e, __u64 max_rate)
 {
 	return riso_min(e->peak ? e->peak : RISO_NEVER, max_rate);
+}
+
+/**
+ * riso_estimate_wait - the device may have waited for a piece, or sent what nobody counts
+ * @e: the estimate
+ */
+static inline void riso_estimate_wait(struct riso_estimate *e)
+{
+	e->waited = true;
+	e->slack = true;
 }
 
 /**

@@ -83,16 +83,19 @@ static void runs_dry(void **state)
 	assert_int_equal(p.empty_ns, 0);
 }
 
-/* For @ms a piece of 30 KB completes each @gap_ns. If @queued, it came before the last one left. */
+/*
+ * For @ms a piece of 30 KB completes each @gap_ns. It began to leave @late_ns after the one before
+ * had completed, or could have long before if that is 0.
+ */
 static uint64_t complete_pieces(struct riso_estimate *e, uint64_t now, unsigned int ms,
-				uint64_t gap_ns, bool queued)
+				uint64_t gap_ns, uint64_t late_ns)
 {
 	uint64_t end = now + ms * 1000000ULL;
 
 	for (; now < end; now += gap_ns) {
 		e->done += 30000;
 		riso_estimate_complete(e, riso_time_of(30000, riso_estimate_speed(e, 3000000000)),
-				       queued ? now - 2 * gap_ns : now - 12000, now);
+				       now - gap_ns + late_ns - (late_ns ? 0 : gap_ns), now);
 	}
 	return now;
 }
@@ -105,11 +108,11 @@ static void learns_speed(void **state)
 
 	(void)state;
 	riso_estimate_restart(&e);
-	now = complete_pieces(&e, now, 100, 500000, false);
+	now = complete_pieces(&e, now, 100, 500000, 488000);
 	assert_int_equal(riso_estimate_speed(&e, 3000000000), 3000000000);
 	assert_true(e.rate > 50000000 && e.rate < 70000000);
 	/* One that always has something is as fast as that. */
-	complete_pieces(&e, now, 100, 20000, true);
+	complete_pieces(&e, now, 100, 20000, 0);
 	assert_true(riso_estimate_speed(&e, 3000000000) > 1450000000);
 	assert_true(riso_estimate_speed(&e, 3000000000) < 1550000000);
 }
@@ -124,18 +127,33 @@ static void learns_far_speed(void **state)
 	(void)state;
 	riso_estimate_restart(&e);
 	for (i = 0; i < 100; i++) {
-		e.unsure = true;
-		now = complete_pieces(&e, now, 1, 20000, true);
+		e.slack = true;
+		now = complete_pieces(&e, now, 1, 20000, 0);
 	}
 	assert_true(riso_estimate_speed(&e, 3000000000) > 1450000000);
 	assert_true(riso_estimate_speed(&e, 3000000000) < 1550000000);
 	assert_true(e.ceiling == RISO_NEVER);
 	/* On a path that has become longer it is too little: what is delivered later tells. */
-	now = complete_pieces(&e, now, 100, 11000, false);
+	now = complete_pieces(&e, now, 100, 11000, 9000);
 	assert_true(riso_estimate_speed(&e, 3000000000) > 2600000000);
 	/* A device that is full for sure has a ceiling. */
-	complete_pieces(&e, now, 100, 20000, true);
+	complete_pieces(&e, now, 100, 20000, 0);
 	assert_true(e.ceiling > 1450000000 && e.ceiling < 1550000000);
+}
+
+/* A device that waits for less than an eighth of a piece is full, but may be faster. */
+static void waits_little(void **state)
+{
+	struct riso_estimate e;
+	uint64_t now = 1000000000;
+
+	(void)state;
+	riso_estimate_restart(&e);
+	now = complete_pieces(&e, now, 100, 20000, 2000);
+	assert_true(e.ceiling == RISO_NEVER);
+	complete_pieces(&e, now, 100, 20000, 1000);
+	assert_true(e.ceiling > 1450000000 && e.ceiling < 1550000000);
+	assert_int_equal(e.peak, 0);
 }
 
 /* The cover is what leaves meanwhile, also where processes hide the speed. */
@@ -164,6 +182,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(runs_dry),
 		cmocka_unit_test(learns_speed),
 		cmocka_unit_test(learns_far_speed),
+		cmocka_unit_test(waits_little),
 		cmocka_unit_test(covers_bytes),
 	};
 
