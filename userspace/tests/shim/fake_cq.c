@@ -198,6 +198,7 @@ struct ibv_cq_ex *fake_create_cq_ex(struct ibv_context *context,
 {
 	struct fake_cq *cq;
 
+	fake_verbs.cq_asked = *attr;
 	assert_false(attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	cq = (struct fake_cq *)fake_create_cq(context, attr->cqe, NULL, NULL, 0);
 	cq->cq.start_poll = fake_start_poll;

@@ -19,7 +19,8 @@ struct fake_verbs {
 	struct verbs_context second;	/* of one that was opened besides */
 	struct ibv_device device;
 	struct ibv_pd domain;		/* the only parent domain */
-	struct ibv_td *td;		/* thread domain in the last request for it */
+	struct ibv_parent_domain_init_attr domain_asked;	/* the last request for it */
+	struct ibv_cq_init_attr_ex cq_asked;	/* the last request for an extended CQ */
 	pthread_mutex_t lock;		/* protects queue pairs and CQs */
 	int max_qp_wr;			/* largest send queue */
 	int max_cqe;			/* largest CQ */

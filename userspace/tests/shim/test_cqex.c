@@ -32,6 +32,36 @@ static void polled_plain(void **state)
 		prog_expect(p, i, IBV_WC_SUCCESS);
 }
 
+/* The provider is asked for what the program asks for, and for no more than that says. */
+static void asked_for(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel = {};
+	struct ibv_pd pd = {};
+	struct ibv_cq_init_attr_ex init = {
+		.cqe = PROG_DEPTH,
+		.cq_context = p,
+		.channel = &channel,
+		.comp_vector = 3,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+		.parent_domain = &pd,
+	};
+	const struct ibv_cq_init_attr_ex *asked = &fake_verbs.cq_asked;
+
+	fake_ctx = shim_open_device(&fake_verbs.device);
+	p->cq = (struct fake_cq *)ibv_create_cq_ex(fake_ctx, &init);
+	assert_ptr_equal(asked->cq_context, p);
+	assert_ptr_equal(asked->channel, &channel);
+	assert_int_equal(asked->comp_vector, 3);
+	assert_int_equal(asked->comp_mask, IBV_CQ_INIT_ATTR_MASK_PD);
+	assert_ptr_equal(asked->parent_domain, &pd);
+	assert_int_equal(shim_destroy_cq(ibv_cq_ex_to_cq(&p->cq->cq)), 0);
+	init.comp_mask = 0;
+	p->cq = (struct fake_cq *)ibv_create_cq_ex(fake_ctx, &init);
+	assert_ptr_equal(asked->cq_context, p);
+	assert_null(asked->parent_domain);
+}
+
 static void extended_cq(void **state)
 {
 	struct prog *p = *state;
@@ -198,6 +228,7 @@ static void newer(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+	PROG_TEST_EMPTY(asked_for),
 	PROG_TEST_EMPTY(extended_cq),
 	PROG_TEST_EMPTY(polled_plain),
 	PROG_TEST_EMPTY(created_in_session),

@@ -121,12 +121,32 @@ static void name_passed_on(void **state)
 static void parent_domain(void **state)
 {
 	static struct ibv_td td;
-	static const struct ibv_parent_domain_init_attr attr = { .td = &td };
+	static struct ibv_pd pd;
+	/* Nobody can write there. */
+	static const struct ibv_parent_domain_init_attr attr = {
+		.pd = &pd,
+		.td = &td,
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.pd_context = &td,
+	};
+	static const struct ibv_parent_domain_init_attr older = {
+		.pd = &pd,
+		.td = &td,
+		.pd_context = &td,
+	};
+	const struct ibv_parent_domain_init_attr *asked = &fake_verbs.domain_asked;
 
 	(void)state;
-	fake_verbs.td = &td;
 	assert_ptr_equal(ibv_alloc_parent_domain(fake_ctx, (void *)&attr), &fake_verbs.domain);
-	assert_null(fake_verbs.td);
+	assert_null(asked->td);
+	assert_ptr_equal(asked->pd, &pd);
+	assert_int_equal(asked->comp_mask, attr.comp_mask);
+	assert_ptr_equal(asked->pd_context, &td);
+	/* What it does not say that it has may be of somebody else. */
+	assert_ptr_equal(ibv_alloc_parent_domain(fake_ctx, (void *)&older), &fake_verbs.domain);
+	assert_null(asked->td);
+	assert_ptr_equal(asked->pd, &pd);
+	assert_null(asked->pd_context);
 }
 
 /* One that says more than the shim knows may be of a single thread only without the shim. */
