@@ -29,10 +29,12 @@ streams()
 	listens=(cm rstream)
 }
 
-# fios VERB: write or send
+# fios VERB: write or send. Without --thread its job is in a session of its own, and lives on where
+# fio is killed.
 fios()
 {
-	local job=(fio --ioengine=rdma --name=job "--port=$port" --bs=1m --size=16m --iodepth=4)
+	local job=(fio --thread --ioengine=rdma --name=job "--port=$port" --bs=1m --size=16m \
+		   --iodepth=4)
 
 	server=("${job[@]}" --rw=read)
 	client=("${job[@]}" --hostname=10.0.0.2 --bindname=10.0.0.1 --verb="$1" --rw=write)
@@ -51,6 +53,19 @@ runs()
 	make_pair=("$@")
 	next_port
 	same_with_shim
+}
+
+# Where the server is late with its receives, as on a busy host, fio ends, with the shim or without.
+sends()
+{
+	local try
+
+	for try in 1 2 3; do
+		runs fios send && return
+		grep -q "RNR retry counter exceeded" "$dir/client" || return
+		ktap_print_msg "the receives were late, try $try"
+	done
+	return 1
 }
 
 # copied SHIM: the server goes on until it is killed. $pid is the shell around it, and
@@ -94,5 +109,5 @@ check "libfabric: small ones" runs fabric 'verbs;ofi_rxm' rdm -I 100 -S 64
 check "rsockets" waited runs streams -S 1000000 -C 8 -I 4
 check "rsockets: copy a file" waited copies
 check "fio: WRITEs" waited runs fios write
-check "fio: SENDs" waited runs fios send
+check "fio: SENDs" waited sends
 ktap_finished
