@@ -124,7 +124,8 @@ int shim_soft_grow(struct shim_cq *c, int asked)
  *
  * The program has lost completions of the send queue then, so it gets none of those
  * either that the provider has left in the CQ: they are later ones. Its number may be that of
- * another flow by now, whose completions of the send queue stay. Nobody can tell whose a receive is.
+ * another flow by now, whose completions of the send queue stay. Nobody can tell whose a receive
+ * is.
  */
 void shim_soft_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
 {
