@@ -19,6 +19,7 @@
 #include "config_apply.h"
 #include "config_file.h"
 #include "config_item.h"
+#include "printed.h"
 #include "units.h"
 
 /* The words of a line, each in brackets, or what is wrong with it */
@@ -298,14 +299,10 @@ static void expect_dump(const struct config *config, const char *want)
 {
 	FILE *file = tmpfile();
 	char got[256];
-	size_t len;
 
 	assert_non_null(file);
 	config_print_items(file, "dev set", dev_set_verb->args, &config->devs);
-	rewind(file);
-	len = fread(got, 1, sizeof(got) - 1, file);
-	got[len] = 0;
-	fclose(file);
+	read_printed(file, got, sizeof(got));
 	assert_string_equal(got, want);
 }
 
@@ -344,7 +341,6 @@ static void expect_refused(int want_status, const char *want)
 	FILE *file = tmpfile();
 	int saved = dup(STDERR_FILENO);
 	char got[512], begin[64];
-	size_t len;
 	int status;
 
 	assert_non_null(file);
@@ -352,10 +348,7 @@ static void expect_refused(int want_status, const char *want)
 	status = config_apply(dir, NULL);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
-	rewind(file);
-	len = fread(got, 1, sizeof(got) - 1, file);
-	got[len] = 0;
-	fclose(file);
+	read_printed(file, got, sizeof(got));
 	snprintf(begin, sizeof(begin), "rdma-isolate: %s/", dir);
 	if (strncmp(got, begin, strlen(begin)) ||
 	    strncmp(got + strlen(begin), want, strlen(want)))

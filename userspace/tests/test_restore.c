@@ -18,6 +18,7 @@
 #include "config_file.h"
 #include "config_item.h"
 #include "config_read.h"
+#include "printed.h"
 
 #define PORT UINT64_C(1250000000)
 
@@ -213,15 +214,11 @@ static void expect_dump(const struct device *now, const char *want)
 {
 	FILE *file = tmpfile();
 	char got[256];
-	size_t len;
 
 	assert_non_null(file);
 	device = *now;
 	assert_int_equal(config_dump(file), CMD_DONE);
-	rewind(file);
-	len = fread(got, 1, sizeof(got) - 1, file);
-	got[len] = 0;
-	fclose(file);
+	read_printed(file, got, sizeof(got));
 	assert_string_equal(got, want);
 }
 
