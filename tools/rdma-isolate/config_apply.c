@@ -100,19 +100,22 @@ enum apply_how {
 	APPLY_GOES_ON = 2,	/* after a refusal, with what is left */
 };
 
-/* Is a MaxRate in force as it shall be? A number in a file is one that somebody has set. */
-static bool same_rate(const struct item *now, const struct item *then, unsigned int i)
-{
-	return now->set[i].number == then->set[i].number &&
-	       !(then->file && now->guessed && then->set[i].number != RDMA_ISOLATE_RATE_AUTO);
-}
-
-/* Is a SafeUtil? One that follows is the number of MaxRate, too. */
-static bool same_util(const struct item *now, const struct item *then, unsigned int i)
+/* Is a setting of a device as it shall be? */
+static bool is_as_wanted(const struct item *now, const struct item *then, unsigned int i)
 {
 	uint64_t is = now->set[i].number, want = then->set[i].number;
 
-	return is == want || (is == RDMA_ISOLATE_RATE_AUTO && want == now->max_rate);
+	switch (dev_set_verb->args[i].attr) {
+	case RDMA_ISOLATE_A_DEV_MAX_RATE:
+		/* A number in a file is one that somebody has set. */
+		return is == want &&
+		       !(then->file && now->guessed && want != RDMA_ISOLATE_RATE_AUTO);
+	case RDMA_ISOLATE_A_DEV_SAFE_UTIL:
+		/* One that follows is the number of MaxRate, too. */
+		return is == want || (is == RDMA_ISOLATE_RATE_AUTO && want == now->max_rate);
+	default:
+		return is == want;
+	}
 }
 
 /*
@@ -132,9 +135,7 @@ static bool dev_changes(const struct item *now, const struct item *then,
 	for (i = 0; i < ARGS_MAX; i++) {
 		if (i == name || !change->set[i].given)
 			continue;
-		if (now && (i == rate ? same_rate(now, then, i) :
-			    i == util ? same_util(now, then, i) :
-			    now->set[i].number == then->set[i].number))
+		if (now && is_as_wanted(now, then, i))
 			change->set[i].given = false;
 		else
 			any = true;
