@@ -90,12 +90,13 @@ static void runs_dry(void **state)
 static uint64_t complete_pieces(struct riso_estimate *e, uint64_t now, unsigned int ms,
 				uint64_t gap_ns, uint64_t late_ns)
 {
+	uint64_t since_ns = late_ns ? gap_ns - late_ns : 2 * gap_ns;
 	uint64_t end = now + ms * 1000000ULL;
 
 	for (; now < end; now += gap_ns) {
 		e->done += 30000;
 		riso_estimate_complete(e, riso_time_of(30000, riso_estimate_speed(e, 3000000000)),
-				       now - gap_ns + late_ns - (late_ns ? 0 : gap_ns), now);
+				       now - since_ns, now);
 	}
 	return now;
 }
