@@ -201,7 +201,10 @@ static void sig_all(void **state)
 static void chain(void **state)
 {
 	struct prog *p = *state;
-	struct ibv_sge sge = { .addr = (uintptr_t)prog_local, .length = 64 };
+	/* One more than a work request may have */
+	struct ibv_sge sges[FAKE_SGES + 1] = {
+		{ .addr = (uintptr_t)prog_local, .length = 64 }
+	};
 	struct ibv_send_wr wr[PROG_DEPTH + 2] = {};
 	struct ibv_send_wr *bad = NULL;
 	uint32_t i, k;
@@ -211,7 +214,7 @@ static void chain(void **state)
 		for (i = 0; i < ARRAY_SIZE(wr); i++) {
 			wr[i].wr_id = i;
 			wr[i].next = i + 1 < ARRAY_SIZE(wr) ? &wr[i + 1] : NULL;
-			wr[i].sg_list = &sge;
+			wr[i].sg_list = sges;
 			wr[i].num_sge = 1;
 			wr[i].opcode = IBV_WR_SEND;
 			wr[i].send_flags = IBV_SEND_SIGNALED;
