@@ -2,7 +2,7 @@
 /*
  * What the settings of a device allow: cost, window, token, pace.
  *
- * Everything here reads settings and measurements under &riso_dev.lock.
+ * Everything here reads settings and measurements under &riso_dev.lock, except where it says so.
  */
 #ifndef RISO_LIMITS_H
 #define RISO_LIMITS_H
@@ -179,6 +179,22 @@ static inline u64 riso_token(const struct riso_dev *rd)
 }
 
 /**
+ * riso_whole - the rate that the SafeUtil in force is a part of
+ * @rd: the device
+ *
+ * An agent that has nobody to measure with lends the operator's own.
+ *
+ * Context: under &riso_dev.lock, or in a section of &riso_dev.cfg_seq.
+ * Return: bytes per second.
+ */
+static inline u64 riso_whole(const struct riso_dev *rd)
+{
+	bool steered = rd->steer.pid && rd->cfg.safe_util != rd->own.safe_util;
+
+	return riso_estimate_whole(rd->cfg.safe_util, rd->cfg.max_rate, steered);
+}
+
+/**
  * riso_pace - rate that the clock runs at
  * @rd: the device
  * @dir: direction
@@ -188,7 +204,7 @@ static inline u64 riso_token(const struct riso_dev *rd)
  */
 static inline u64 riso_pace(const struct riso_dev *rd, enum riso_dir dir)
 {
-	return riso_estimate_pace(rd->cfg.safe_util, rd->cfg.max_rate,
+	return riso_estimate_pace(rd->cfg.safe_util, riso_whole(rd),
 				  rd->arb[dir].estimate.ceiling);
 }
 

@@ -254,7 +254,7 @@ void riso_settings_budget(struct riso_dev *rd, struct riso_budget *budget)
 {
 	u64 now = ktime_get_ns();
 	unsigned int seq;
-	u64 lease_end;
+	u64 lease_end, whole;
 	int dir;
 
 	do {
@@ -263,11 +263,12 @@ void riso_settings_budget(struct riso_dev *rd, struct riso_budget *budget)
 		budget->cfg.chunk_bytes = rd->chunk;
 		budget->steer = rd->steer;
 		lease_end = rd->lease_end;
+		whole = riso_whole(rd);
 	} while (read_seqcount_retry(&rd->cfg_seq, seq));
 	budget->lease_ns = lease_end ? max(lease_end, now + 1) - now : 0;
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		budget->pace[dir] =
-			riso_estimate_pace(budget->cfg.safe_util, budget->cfg.max_rate,
+			riso_estimate_pace(budget->cfg.safe_util, whole,
 					   READ_ONCE(rd->arb[dir].estimate.ceiling));
 }
 

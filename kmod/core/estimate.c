@@ -42,7 +42,7 @@
 #define CEILING_NS	RISO_SECOND
 /* A device that waits for less than an eighth of the time is full, as far as a ceiling goes. */
 #define WAIT_PART	8
-/* A ceiling counts if it is a quarter below MaxRate, or more. */
+/* A ceiling counts if it is a quarter below what SafeUtil is a part of, or more. */
 #define CEILING_PART	4
 
 /**
@@ -161,18 +161,18 @@ void riso_estimate_expire(struct riso_estimate *e, __u64 now)
 /**
  * riso_estimate_pace - the rate that the clock of a direction runs at
  * @safe_util: SafeUtil, bytes per second
- * @max_rate: MaxRate, bytes per second
+ * @whole: what it is a part of, riso_estimate_whole()
  * @ceiling: &riso_estimate.ceiling
  *
- * A little less than MaxRate may be the host's doing, which is busy at times.
+ * A little less than the whole may be the host's doing, which is busy at times.
  *
  * Return: SafeUtil, or the same part of the rate that is really there, bytes per second.
  */
-__u64 riso_estimate_pace(__u64 safe_util, __u64 max_rate, __u64 ceiling)
+__u64 riso_estimate_pace(__u64 safe_util, __u64 whole, __u64 ceiling)
 {
-	if (ceiling >= max_rate - max_rate / CEILING_PART)
+	if (ceiling >= whole - whole / CEILING_PART)
 		return safe_util;
-	return riso_mul_div(safe_util, ceiling, max_rate);
+	return riso_mul_div(safe_util, ceiling, whole);
 }
 
 /**

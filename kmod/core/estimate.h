@@ -66,7 +66,7 @@ bool riso_estimate_complete(struct riso_estimate *e, __u64 own_ns, __u64 begun_n
 void riso_estimate_dry(struct riso_estimate *e, __u64 own_ns, __u64 dry_ns);
 void riso_estimate_rest(struct riso_estimate *e, __u64 own_ns);
 void riso_estimate_expire(struct riso_estimate *e, __u64 now);
-__u64 riso_estimate_pace(__u64 safe_util, __u64 max_rate, __u64 ceiling);
+__u64 riso_estimate_pace(__u64 safe_util, __u64 whole, __u64 ceiling);
 void riso_path_restart(struct riso_path *p, __u64 now);
 void riso_path_sample(struct riso_path *p, __u64 posted_ns, __u64 own_ns, __u64 now);
 
@@ -138,6 +138,22 @@ static inline __u64 riso_estimate_covered(const struct riso_estimate *e, bool sh
 	if (shared && !e->peak && seen)
 		speed = riso_min(seen + seen / 4, speed);
 	return riso_bytes_in(e->cover, speed);
+}
+
+/**
+ * riso_estimate_whole - the rate that a SafeUtil is a part of
+ * @safe_util: SafeUtil, bytes per second
+ * @max_rate: MaxRate, bytes per second
+ * @steered: an agent has chosen SafeUtil, which it does as a part of MaxRate
+ *
+ * Who leaves a device some room sets SafeUtil to most of MaxRate. Less than half is what somebody
+ * knows of the device: it is not less because MaxRate is too high.
+ *
+ * Return: bytes per second.
+ */
+static inline __u64 riso_estimate_whole(__u64 safe_util, __u64 max_rate, bool steered)
+{
+	return steered || safe_util >= max_rate / 2 ? max_rate : safe_util;
 }
 
 /**

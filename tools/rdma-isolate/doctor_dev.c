@@ -34,10 +34,10 @@ static void check_pace(const struct doctor_dev *dev, doctor_fn tell, void *data)
 	if (slow >= dev->safe_util / 2)
 		return;
 	snprintf(found, sizeof(found),
-		 "%s is given work at %s, its safe-util is %s: it was full, and did less than max-rate",
+		 "%s is given work at %s, its safe-util is %s: it was full, and did less",
 		 dev->name, rate_format(slow, pace), rate_format(dev->safe_util, util));
 	tell("pace", VERDICT_HINT, found,
-	     "give the host more processor time, or set max-rate to what the device can do (calibrate)",
+	     "give the host more processor time, or set max-rate and safe-util to what it can do (calibrate)",
 	     data);
 }
 

@@ -549,6 +549,16 @@ static void learns_rate_and_path(void **state)
 	assert_true(riso_estimate_pace(90000000, 100000000, w.estimate.ceiling) > 44000000);
 	assert_true(riso_estimate_pace(90000000, 100000000, w.estimate.ceiling) < 46000000);
 	assert_int_equal(riso_estimate_pace(90000000, 100000000, RISO_NEVER), 90000000);
+	/* A tenth of a MaxRate is no room: so much was believed to be there. */
+	assert_int_equal(riso_estimate_pace(52000000,
+					    riso_estimate_whole(52000000, 520000000, false),
+					    50000000), 52000000);
+	assert_int_equal(riso_estimate_pace(90000000,
+					    riso_estimate_whole(90000000, 900000000, false),
+					    50000000), 50000000);
+	/* But most of it is, and whatever an agent has chosen. */
+	assert_int_equal(riso_estimate_whole(90000000, 100000000, false), 100000000);
+	assert_int_equal(riso_estimate_whole(10000000, 100000000, true), 100000000);
 	/* One piece alone sees the delay of the path. */
 	w.groups[0].always = false;
 	w.groups[0].chunks = 0;
