@@ -94,15 +94,6 @@ uct()
 	ucx "$@" -x rc_verbs -d rxe0:1
 }
 
-# By tags, and with the transport that is chosen. The addresses are exchanged over TCP, as no
-# datagrams go over rxe, with the shim or without.
-ucp()
-{
-	local -x UCX_TLS=rc_verbs,tcp UCX_NET_DEVICES=rxe0:1,lo
-
-	ucx "$@"
-}
-
 ucx_is_managed()
 {
 	shows "map(select(.comm == \"ucx_perftest\")) | length >= 2 and all($managed)" \
@@ -159,7 +150,7 @@ for library in 44 newer; do
 		"$dir/$library/libmlx5.so.1"
 done
 ktap_print_header
-ktap_set_plan 21
+ktap_set_plan 19
 for library in 44 newer; do
 	for open in mlx5 verbs; do
 		check "$library, linked, opened by $open" \
@@ -179,8 +170,6 @@ check "newer, with that flag" waited writes newer "$managed" linked mlx5 newer
 check "UCX: put" waited uct put_bw -D zcopy -s 1048576 -n 20
 check "UCX: get" waited uct get -D zcopy -s 1048576 -n 20
 check "UCX: active messages" slowly 40mbit waited uct am_bw -D bcopy -s 8000 -n 100
-check "UCX: tags, eager" slowly 40mbit waited ucp tag_bw -s 8000 -n 100
-check "UCX: tags, rendezvous" waited ucp tag_bw -s 1048576 -n 20
 check "UCX is managed" ucx_shown mlx5 rdma-isolate run --
 check "UCX with run --ucx-verbs is managed" ucx_shown verbs rdma-isolate run --ucx-verbs --
 ktap_finished
