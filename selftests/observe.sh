@@ -97,6 +97,29 @@ gone()
 	grep -c '"event":"flow-gone"' "$dir/events"
 }
 
+# What devices have come to
+states()
+{
+	grep -c '"event":"device"' "$dir/events"
+}
+
+# states_are NUMBER
+states_are()
+{
+	[ "$(states)" -ge "$1" ]
+}
+
+# Events come in order, so whatever has happened is heard when a device has been left and observed
+# again.
+hear_all()
+{
+	local before
+
+	before=$(states)
+	rdma-isolate dev set dev rxe1 mode disable && rdma-isolate dev set dev rxe1 mode observe &&
+	busywait 20 states_are $((before + 2))
+}
+
 # gone_are NUMBER
 gone_are()
 {
@@ -139,6 +162,7 @@ counts()
 	local qps=$1 last before expect
 	shift
 
+	hear_all || return
 	last=$(gone)
 	expect=$(sums want)
 	before=$(stats rxe0)
@@ -194,6 +218,7 @@ flows()
 {
 	local last before qps=3
 
+	hear_all || return
 	last=$(gone)
 	before=$(stats rxe0)
 	ulp_run onecq qps=$qps || { ulp_report; return 1; }
@@ -218,6 +243,7 @@ refused_posts()
 {
 	local last before counts
 
+	hear_all || return
 	last=$(gone)
 	before=$(stats rxe0)
 	ulp_run overpost len=3000 op="$1" || { ulp_report; return 1; }
@@ -454,6 +480,7 @@ program()
 {
 	local last before
 
+	hear_all || return
 	last=$(gone)
 	before=$(stats rxe0)
 	rperf --dev rxe0 --peer rxe1 --samples 100 --interval 1000 \
