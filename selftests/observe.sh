@@ -92,21 +92,16 @@ counted()
 	add_up since + "$(stats "$1")" && add_up since - "$before" && sums since
 }
 
-gone()
+# heard KIND: how many such events
+heard()
 {
-	grep -c '"event":"flow-gone"' "$dir/events"
+	grep -c "\"event\":\"$1\"" "$dir/events"
 }
 
-# What devices have come to
-states()
+# are_heard KIND NUMBER
+are_heard()
 {
-	grep -c '"event":"device"' "$dir/events"
-}
-
-# states_are NUMBER
-states_are()
-{
-	[ "$(states)" -ge "$1" ]
+	[ "$(heard "$1")" -ge "$2" ]
 }
 
 # Events come in order, so whatever has happened is heard when a device has been left and observed
@@ -115,15 +110,9 @@ hear_all()
 {
 	local before
 
-	before=$(states)
+	before=$(heard device)
 	rdma-isolate dev set dev rxe1 mode disable && rdma-isolate dev set dev rxe1 mode observe &&
-	busywait 20 states_are $((before + 2))
-}
-
-# gone_are NUMBER
-gone_are()
-{
-	[ "$(gone)" -ge "$1" ]
+	busywait 20 are_heard device $((before + 2))
 }
 
 # The sum of the flows of a device that have gone since so many had
@@ -163,12 +152,12 @@ counts()
 	shift
 
 	hear_all || return
-	last=$(gone)
+	last=$(heard flow-gone)
 	expect=$(sums want)
 	before=$(stats rxe0)
 	ulp_run "$@" || { ulp_report; return 1; }
 	same "$*" "$(counted rxe0)" "$expect" &&
-	busywait 20 gone_are $((last + 2 * qps)) &&
+	busywait 20 are_heard flow-gone $((last + 2 * qps)) &&
 	same "$*: flows" "$(flows_counted rxe0 "$last")" "$expect" || return
 	pair "$qps"
 	same "$*: the peer" "$(flows_counted rxe1 "$last")" "$(sums want)"
@@ -219,10 +208,10 @@ flows()
 	local last before qps=3
 
 	hear_all || return
-	last=$(gone)
+	last=$(heard flow-gone)
 	before=$(stats rxe0)
 	ulp_run onecq qps=$qps || { ulp_report; return 1; }
-	busywait 20 gone_are $((last + 2 * qps)) &&
+	busywait 20 are_heard flow-gone $((last + 2 * qps)) &&
 	same "device and flows" "$(counted rxe0)" \
 		"$(flows_counted rxe0 "$last")"
 }
@@ -244,11 +233,11 @@ refused_posts()
 	local last before counts
 
 	hear_all || return
-	last=$(gone)
+	last=$(heard flow-gone)
 	before=$(stats rxe0)
 	ulp_run overpost len=3000 op="$1" || { ulp_report; return 1; }
 	counts=$(counted rxe0)
-	busywait 20 gone_are $((last + 2)) &&
+	busywait 20 are_heard flow-gone $((last + 2)) &&
 	same "device and flows" "$counts" "$(flows_counted rxe0 "$last")" &&
 	[[ $counts == *" observed_tx_bytes $(sed -n '1s/.*bytes //p' "$ULP/result") "* ]]
 }
@@ -481,11 +470,11 @@ program()
 	local last before
 
 	hear_all || return
-	last=$(gone)
+	last=$(heard flow-gone)
 	before=$(stats rxe0)
 	rperf --dev rxe0 --peer rxe1 --samples 100 --interval 1000 \
 		>/dev/null || return
-	busywait 20 gone_are $((last + 2)) &&
+	busywait 20 are_heard flow-gone $((last + 2)) &&
 	grep '"event":"flow-gone"' "$dir/events" | tail -n +$((last + 1)) |
 		jq -se 'map(select(.comm == "rperf")) | length >= 2 and
 			all(.reason == "user-qp" and .wrs == 0 and
