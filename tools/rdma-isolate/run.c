@@ -252,7 +252,7 @@ int run_program(int argc, char **argv)
 	const char *others = getenv("LD_PRELOAD");
 	struct options o = { };
 	enum run_libc libc;
-	int words;
+	int words, err;
 
 	words = read_options(argc, argv, &o);
 	if (!words)
@@ -269,8 +269,13 @@ int run_program(int argc, char **argv)
 		      SHIM);
 		return CMD_REFUSED;
 	}
-	if (snprintf(list, sizeof(list), "%s%s%s", shim, others ? ":" : "",
-		     others ? others : "") >= (int)sizeof(list)) {
+	if (strpbrk(shim, " :")) {
+		error("%s: LD_PRELOAD takes no path with a blank or a colon", shim);
+		return CMD_REFUSED;
+	}
+	/* The runtime of a sanitizer has to be the first. */
+	if (snprintf(list, sizeof(list), "%s%s%s", others ? others : "", others ? ":" : "",
+		     shim) >= (int)sizeof(list)) {
 		error("LD_PRELOAD is too long");
 		return CMD_REFUSED;
 	}
@@ -289,6 +294,7 @@ int run_program(int argc, char **argv)
 		error("warning: %s is setuid or setgid, or has capabilities: the shim is not used",
 		      argv[2]);
 	execvp(argv[2], argv + 2);
-	error("%s: %s", argv[2], strerror(errno));
-	return errno == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTED;
+	err = errno;
+	error("%s: %s", argv[2], strerror(err));
+	return err == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTED;
 }
