@@ -6,14 +6,16 @@
  * Owns the timer that paces both. Without latency flows it fires just often enough to
  * renew the lease, and nothing is measured. What the module says of the device is
  * asked for anew several times a second and when it tells of a change; nothing else is
- * remembered of it, so an agent that is started again goes on where it is: with the
- * SafeUtil and the target of the one before, as long as the lease of that holds.
+ * remembered of it, so an agent that is started again goes on where it is: with the SafeUtil,
+ * the chunks and the target of the one before, as long as the lease of that holds.
  */
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/chunk.h"
 #include "minmax.h"
 #include "steer.h"
 
@@ -47,6 +49,20 @@ struct peer {
 };
 
 /**
+ * struct loan - what is lent, and told with it
+ * @util: SafeUtil, bytes per second
+ * @chunk: size of chunks, bytes, or RDMA_ISOLATE_AUTO
+ * @state: what the agent finds
+ * @current99: what it has measured, ns
+ */
+struct loan {
+	uint64_t util;
+	uint32_t chunk;
+	uint32_t state;
+	uint64_t current99;
+};
+
+/**
  * struct steer - a device
  * @nl: requests to the module
  * @conf: how to steer
@@ -64,6 +80,8 @@ struct peer {
  * @target99: the operator's, or RDMA_ISOLATE_AUTO
  * @alone: 99th percentiles that were seen while nothing else was sent
  * @own_util: the operator's
+ * @own_chunk: the operator's, or RDMA_ISOLATE_AUTO
+ * @chunk: what the operator's is on this device, bytes; 0 as long as that is not known
  * @groups: L, B and T
  * @send_ns: when to send the next reference message
  * @ask_ns: when to ask the module next
@@ -71,8 +89,7 @@ struct peer {
  * @step_ns: when to ask the controller next
  * @aimd: parameters of the controller
  * @state: what the controller remembers
- * @lent_util: SafeUtil that was lent last
- * @lent_state: state that was sent with it
+ * @lent: what was lent last
  * @told: state that was logged last
  * @lent_ns: when something was lent last, 0 for never
  * @agent: process whose lease was found
@@ -97,6 +114,8 @@ struct steer {
 	uint32_t target99;
 	struct percentile alone;
 	uint64_t own_util;
+	uint32_t own_chunk;
+	uint32_t chunk;
 	uint32_t groups[3];
 	uint64_t send_ns;
 	uint64_t ask_ns;
@@ -104,8 +123,7 @@ struct steer {
 	uint64_t step_ns;
 	struct aimd_params aimd;
 	struct aimd_state state;
-	uint64_t lent_util;
-	uint32_t lent_state;
+	struct loan lent;
 	uint32_t told;
 	uint64_t lent_ns;
 	uint32_t agent;
@@ -127,6 +145,8 @@ static void on_dev(const struct nlattr * const *attrs, const struct nlmsghdr *nl
 			nl_number(attrs, RDMA_ISOLATE_A_DEV_CTRL, set) == RISO_CTRL_AUTO;
 	st->aimd.max_rate = nl_number(attrs, RDMA_ISOLATE_A_DEV_MAX_RATE, set);
 	st->own_util = nl_number(attrs, RDMA_ISOLATE_A_DEV_SAFE_UTIL, set);
+	st->own_chunk = nl_number(attrs, RDMA_ISOLATE_A_DEV_CHUNK_BYTES, set);
+	st->aimd.choose_chunk = st->own_chunk == RDMA_ISOLATE_AUTO;
 	st->target99 = nl_number(attrs, RDMA_ISOLATE_A_DEV_TARGET99_NS, set);
 	if (!st->known)
 		aimd_init(&st->state, &st->aimd);
@@ -134,9 +154,11 @@ static void on_dev(const struct nlattr * const *attrs, const struct nlmsghdr *nl
 }
 
 /* Another agent before this one has lent that: go on from there. */
-static void take_over(struct steer *st, uint64_t safe_util, uint64_t target99)
+static void take_over(struct steer *st, uint64_t safe_util, uint64_t target99, uint32_t chunk)
 {
-	aimd_resume(&st->state, safe_util);
+	if (!st->aimd.choose_chunk || chunk == riso_chunk_auto(st->aimd.max_rate))
+		chunk = 0;
+	aimd_resume(&st->state, safe_util, chunk);
 	/* It may never be without bulk from now on. */
 	if (st->target99 == RDMA_ISOLATE_AUTO && target99 && !percentile_count(&st->alone))
 		percentile_add(&st->alone, target99 / AIMD_TARGET_TIMES);
@@ -146,6 +168,7 @@ static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr 
 		      void *data)
 {
 	const struct name_set *set = &name_set_budget;
+	uint32_t chunk = nl_number(attrs, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES, set);
 	struct steer *st = data;
 
 	(void)nlh;
@@ -157,7 +180,9 @@ static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr 
 		st->lent_ns = 0;
 	else if (!st->lent_ns)
 		take_over(st, nl_number(attrs, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, set),
-			  nl_number(attrs, RDMA_ISOLATE_A_BUDGET_TARGET99_NS, set));
+			  nl_number(attrs, RDMA_ISOLATE_A_BUDGET_TARGET99_NS, set), chunk);
+	if (!st->agent || (st->lent_ns && st->lent.chunk == st->own_chunk))
+		st->chunk = chunk;
 	st->groups[RISO_CLASS_LATENCY] =
 		nl_number(attrs, RDMA_ISOLATE_A_BUDGET_LATENCY_GROUPS, set);
 	st->groups[RISO_CLASS_THROUGHPUT] =
@@ -292,8 +317,7 @@ static bool has_peer(const struct steer *st, uint64_t now)
 
 /* --- what follows --- */
 
-static bool put_budget(struct steer *st, uint64_t lease_ns, uint64_t util,
-		       uint32_t state, uint64_t current99)
+static bool put_budget(struct steer *st, uint64_t lease_ns, const struct loan *loan)
 {
 	const struct name_set *set = &name_set_budget;
 	struct nlmsghdr *nlh;
@@ -301,29 +325,33 @@ static bool put_budget(struct steer *st, uint64_t lease_ns, uint64_t util,
 	nlh = nl_request(st->nl, RDMA_ISOLATE_CMD_BUDGET_SET, false);
 	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_BUDGET_DEV, st->dev->name);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_LEASE_NS, lease_ns);
-	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, util);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, loan->util);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES, loan->chunk);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_AGENT_PID, getpid());
-	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CTRL_STATE, state);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CTRL_STATE, loan->state);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_TARGET99_NS, st->aimd.target99_ns);
-	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CURRENT99_NS, current99);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CURRENT99_NS, loan->current99);
 	return !nl_send(st->nl, set, NULL, NULL);
 }
 
-static void lend(struct steer *st, uint64_t util, uint32_t state, uint64_t current99,
-		 uint64_t now)
+/* A change of SafeUtil by less than 0.2 % is not worth a call. */
+static bool is_lent(const struct steer *st, const struct loan *loan, uint64_t now)
+{
+	const struct loan *lent = &st->lent;
+
+	return st->lent_ns && now - st->lent_ns < st->conf->lease_ns / 3 &&
+	       loan->state == lent->state && loan->chunk == lent->chunk &&
+	       loan->util > lent->util - lent->util / 512 &&
+	       loan->util < lent->util + lent->util / 512;
+}
+
+static void lend(struct steer *st, struct loan loan, uint64_t now)
 {
 	/* With nobody to share with the controller may say less. */
-	if (util < RDMA_ISOLATE_RATE_MIN)
-		util = RDMA_ISOLATE_RATE_MIN;
-	/* A change of less than 0.2 % is not worth a call. */
-	if (st->lent_ns && state == st->lent_state &&
-	    now - st->lent_ns < st->conf->lease_ns / 3 &&
-	    util > st->lent_util - st->lent_util / 512 &&
-	    util < st->lent_util + st->lent_util / 512)
+	loan.util = max_u64(loan.util, RDMA_ISOLATE_RATE_MIN);
+	if (is_lent(st, &loan, now) || now < st->refused_ns)
 		return;
-	if (now < st->refused_ns)
-		return;
-	if (!put_budget(st, st->conf->lease_ns, util, state, current99)) {
+	if (!put_budget(st, st->conf->lease_ns, &loan)) {
 		/* What it has lent itself may be another's by now, or not. */
 		if (!st->lent_ns)
 			st->refused = st->agent;
@@ -333,9 +361,19 @@ static void lend(struct steer *st, uint64_t util, uint32_t state, uint64_t curre
 		return;
 	}
 	st->pause_ns = 0;
-	st->lent_util = util;
-	st->lent_state = state;
+	st->lent = loan;
 	st->lent_ns = now;
+}
+
+/* The operator's settings, and what the agent finds */
+static void lend_own(struct steer *st, uint32_t state, uint64_t current99, uint64_t now)
+{
+	lend(st, (struct loan) {
+		.util = st->own_util,
+		.chunk = st->own_chunk,
+		.state = state,
+		.current99 = current99,
+	}, now);
 }
 
 static void find_target(struct steer *st, const struct aimd_input *in)
@@ -366,6 +404,7 @@ static void step(struct steer *st, uint64_t now)
 		.l = st->groups[RISO_CLASS_LATENCY],
 		.b = st->groups[RISO_CLASS_BANDWIDTH],
 		.t = st->groups[RISO_CLASS_THROUGHPUT],
+		.chunk = st->chunk,
 	};
 	struct aimd_output out;
 
@@ -373,11 +412,11 @@ static void step(struct steer *st, uint64_t now)
 	find_target(st, &in);
 	if (in.l && !has_peer(st, now)) {
 		if (now - st->opened_ns >= CONNECT_NS)
-			lend(st, st->own_util, RISO_CTRL_STATE_NO_PEER, 0, now);
+			lend_own(st, RISO_CTRL_STATE_NO_PEER, 0, now);
 		return;
 	}
 	if (!st->aimd.target99_ns) {
-		lend(st, st->own_util, RISO_CTRL_STATE_NONE, in.current99_ns, now);
+		lend_own(st, RISO_CTRL_STATE_NONE, in.current99_ns, now);
 		return;
 	}
 	out = aimd_step(&st->state, &st->aimd, &in);
@@ -387,7 +426,15 @@ static void step(struct steer *st, uint64_t now)
 		log_line("%s: %s", st->dev->name,
 			 name_ctrl_state.values[st->told].name);
 	}
-	lend(st, out.safe_util, states[out.mode], in.current99_ns, now);
+	if (out.events & AIMD_EV_CHUNK)
+		log_line("%s: chunks of %" PRIu32 " bytes serve the target better",
+			 st->dev->name, out.chunk);
+	lend(st, (struct loan) {
+		.util = out.safe_util,
+		.chunk = out.chunk ? out.chunk : st->own_chunk,
+		.state = states[out.mode],
+		.current99 = in.current99_ns,
+	}, now);
 }
 
 /* Up to a quarter of the period off, so that nothing else is in step with it */
@@ -537,9 +584,14 @@ err:
 
 void steer_give_back(struct steer *st)
 {
+	const struct loan own = {
+		.util = st->own_util,
+		.chunk = st->own_chunk,
+		.state = RISO_CTRL_STATE_NONE,
+	};
+
 	if (st->lent_ns)
-		put_budget(st, RDMA_ISOLATE_LEASE_MIN, st->own_util,
-			   RISO_CTRL_STATE_NONE, 0);
+		put_budget(st, RDMA_ISOLATE_LEASE_MIN, &own);
 }
 
 void steer_close(struct steer *st)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "aimd.h"
+#include "core/chunk.h"
 #include "minmax.h"
 
 #define MS UINT64_C(1000000)
@@ -26,6 +27,8 @@ enum {
 	SLIGHT_WINDOWS = 2,
 	/* The largest decrease, permille */
 	MAX_CUT = 500,
+	/* A message waits for a chunk and a half: one takes this part of the target at most. */
+	CHUNK_PARTS = 2,
 	/* So often in a row a decrease doubles; MAX_CUT limits it as well */
 	MAX_DOUBLINGS = 5,
 };
@@ -59,9 +62,10 @@ void aimd_init(struct aimd_state *s, const struct aimd_params *p)
 	restart(s, p);
 }
 
-void aimd_resume(struct aimd_state *s, uint64_t safe_util)
+void aimd_resume(struct aimd_state *s, uint64_t safe_util, uint32_t chunk)
 {
 	s->safe_util = safe_util;
+	s->chunk = chunk;
 	/* As if it had just come down to there, so that it goes up by small steps. */
 	s->missed = safe_util;
 	s->mode = AIMD_TRACKING;
@@ -168,6 +172,80 @@ static void test_end(struct aimd_state *s, const struct aimd_params *p,
 	s->wait_ns = min_u64(4 * s->wait_ns, RETEST_LOCAL * p->retest_ns);
 }
 
+/* How large chunks may become. */
+static uint64_t chunk_most(const struct aimd_params *p)
+{
+	return min_u64(riso_bytes_in(p->target99_ns / CHUNK_PARTS, p->max_rate),
+		       RISO_CHUNK_AUTO_MAX);
+}
+
+/* Which chunks are to be tried next, if any */
+static enum aimd_test chunk_next(const struct aimd_state *s, const struct aimd_params *p,
+				 const struct aimd_input *in)
+{
+	uint64_t chunk = s->chunk ? s->chunk : in->chunk;
+
+	if (!p->choose_chunk || !chunk || in->now_ns < s->chunk_ns)
+		return AIMD_TEST_NONE;
+	if (!s->larger_failed && 2 * chunk <= chunk_most(p))
+		return AIMD_TEST_LARGER;
+	if (!s->smaller_failed && chunk / 2 >= RISO_CHUNK_AUTO_MIN)
+		return AIMD_TEST_SMALLER;
+	return AIMD_TEST_NONE;
+}
+
+static void chunk_begin(struct aimd_state *s, const struct aimd_params *p,
+			const struct aimd_input *in, enum aimd_test test)
+{
+	uint32_t chunk = s->chunk ? s->chunk : in->chunk;
+
+	s->test = test;
+	s->ref99_ns = in->short99_ns;
+	s->chunk_was = s->chunk;
+	s->chunk = test == AIMD_TEST_LARGER ? 2 * chunk : chunk / 2;
+	s->down_ns = in->now_ns + p->window_ns;
+	s->up_ns = s->down_ns;
+}
+
+/* They are kept: where the target was missed last says nothing of them. */
+static void chunk_keep(struct aimd_state *s, const struct aimd_params *p,
+		       unsigned int *events)
+{
+	*events |= AIMD_EV_CHUNK;
+	s->larger_failed = s->test == AIMD_TEST_SMALLER;
+	s->smaller_failed = s->test == AIMD_TEST_LARGER;
+	s->missed = p->max_rate;
+	s->test = AIMD_TEST_NONE;
+}
+
+/* The target is missed with the chunks that are tried. */
+static void chunk_end(struct aimd_state *s, const struct aimd_params *p,
+		      const struct aimd_input *in, unsigned int *events)
+{
+	if (differs(s->ref99_ns, in->short99_ns)) {
+		chunk_keep(s, p, events);
+		return;
+	}
+	if (s->test == AIMD_TEST_LARGER)
+		s->larger_failed = true;
+	else
+		s->smaller_failed = true;
+	s->test = AIMD_TEST_NONE;
+	s->chunk = s->chunk_was;
+	s->down_ns = in->now_ns + p->window_ns;
+	s->up_ns = s->down_ns;
+	if (chunk_next(s, p, in) != AIMD_TEST_NONE)
+		return;
+	s->chunk_ns = in->now_ns + p->retest_ns;
+	s->larger_failed = false;
+	s->smaller_failed = false;
+}
+
+static bool tries_chunk(const struct aimd_state *s)
+{
+	return s->test == AIMD_TEST_LARGER || s->test == AIMD_TEST_SMALLER;
+}
+
 static void test_begin(struct aimd_state *s, const struct aimd_params *p,
 		       const struct aimd_input *in, enum aimd_test test,
 		       unsigned int *events)
@@ -183,9 +261,12 @@ static void test_begin(struct aimd_state *s, const struct aimd_params *p,
 static void missed(struct aimd_state *s, const struct aimd_params *p,
 		   const struct aimd_input *in, uint64_t floor, unsigned int *events)
 {
+	enum aimd_test chunks;
 	uint64_t now = in->now_ns;
 
-	if (s->test != AIMD_TEST_NONE)
+	if (tries_chunk(s))
+		chunk_end(s, p, in, events);
+	else if (s->test != AIMD_TEST_NONE)
 		test_end(s, p, in, floor, events);
 	if (now < s->down_ns)
 		return;
@@ -198,6 +279,11 @@ static void missed(struct aimd_state *s, const struct aimd_params *p,
 			test_begin(s, p, in, AIMD_TEST_FLOOR, events);
 			decrease(s, p, floor, now, events);
 		}
+		return;
+	}
+	chunks = chunk_next(s, p, in);
+	if (s->misses && s->safe_util == floor && chunks != AIMD_TEST_NONE) {
+		chunk_begin(s, p, in, chunks);
 		return;
 	}
 	if (s->misses && s->safe_util == floor && now >= s->test_ns) {
@@ -222,7 +308,7 @@ static void missed(struct aimd_state *s, const struct aimd_params *p,
 }
 
 static void met(struct aimd_state *s, const struct aimd_params *p,
-		const struct aimd_input *in)
+		const struct aimd_input *in, unsigned int *events)
 {
 	uint64_t step = p->max_rate * p->step_permille / 1000;
 	uint64_t away = max_u64(s->safe_util, s->missed) -
@@ -230,6 +316,8 @@ static void met(struct aimd_state *s, const struct aimd_params *p,
 
 	if (s->mode == AIMD_NOT_LOCAL)
 		return;
+	if (tries_chunk(s))
+		chunk_keep(s, p, events);
 	s->test = AIMD_TEST_NONE;
 	if (in->now_ns < s->up_ns ||
 	    in->short99_ns >= p->target99_ns - p->target99_ns / 20)
@@ -308,7 +396,7 @@ static void step_latency(struct aimd_state *s, const struct aimd_params *p,
 	else if (paper)
 		law_paper(s, p, floor, miss, events);
 	else if (!miss)
-		met(s, p, in);
+		met(s, p, in, events);
 	else
 		missed(s, p, in, floor, events);
 }
@@ -330,6 +418,7 @@ struct aimd_output aimd_step(struct aimd_state *s, const struct aimd_params *p,
 		events |= AIMD_EV_MODE;
 	return (struct aimd_output) {
 		.safe_util = s->safe_util,
+		.chunk = s->chunk,
 		.mode = s->mode,
 		.events = events,
 	};

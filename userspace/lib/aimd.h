@@ -41,6 +41,10 @@
  *   both ends tell more than those around two decreases: the first of these would be
  *   taken while the short window still fills, and a full queue is as long at 90 % as at
  *   100 %.
+ * - Before that test another size of chunks is tried at the floor, where the law may choose it:
+ *   small ones cost the processor, large ones are waited for. First it tries twice the size, then
+ *   half of it, each for one window. One is kept that meets the target, or makes the latency
+ *   shorter by more than a fifth; from one that is kept it goes on in the same direction.
  */
 #ifndef RISO_AIMD_H
 #define RISO_AIMD_H
@@ -77,6 +81,7 @@ enum aimd_law {
  *	larger than it was. Else keep to the law, which stays at the floor; and it is
  *	unattainable until then, or until it was met for as long
  * @stay: while the cause is not local stay at the floor. Else at MaxRate
+ * @choose_chunk: law default: other sizes of chunks may be tried
  */
 struct aimd_params {
 	enum aimd_law law;
@@ -90,6 +95,7 @@ struct aimd_params {
 	uint64_t delta_ns;
 	bool give_up;
 	bool stay;
+	bool choose_chunk;
 };
 
 /**
@@ -116,6 +122,8 @@ enum aimd_event {
 	AIMD_EV_DECREASE = 1 << 1,
 	/* SafeUtil is MaxRate for one window, to see whether that matters. */
 	AIMD_EV_TEST = 1 << 2,
+	/* Chunks of another size are kept, see @chunk. */
+	AIMD_EV_CHUNK = 1 << 5,
 	/* Latency flows are ignored from now on, and no longer. */
 	AIMD_EV_GAVE_UP = 1 << 3,
 	AIMD_EV_RESUMED = 1 << 4,
@@ -130,6 +138,7 @@ enum aimd_event {
  * @current99_ns: 99th percentile of the long window
  * @short99_ns: of the short one
  * @short95_ns: 95th percentile of the short one
+ * @chunk: the size of chunks where the law has chosen none, bytes; 0 if there are none
  * @have_samples: they are worth something: enough samples, and none too old. Without
  *	that SafeUtil stays where it is, except for L = 0 and the floor
  */
@@ -141,26 +150,34 @@ struct aimd_input {
 	uint64_t current99_ns;
 	uint64_t short99_ns;
 	uint64_t short95_ns;
+	uint32_t chunk;
 	bool have_samples;
 };
 
 /**
  * struct aimd_output - what a step says
  * @safe_util: bytes per second, at least 1
+ * @chunk: size of chunks that the law has chosen, bytes; 0 if it has chosen none
  * @mode: where the controller stands
  * @events: of enum aimd_event
  */
 struct aimd_output {
 	uint64_t safe_util;
+	uint32_t chunk;
 	enum aimd_mode mode;
 	unsigned int events;
 };
 
-/* Tests of the law default: SafeUtil is at one end, what was read at the other is known. */
+/*
+ * Tests of the law default: SafeUtil is at one end, what was read at the other is known. Or chunks
+ * are larger or smaller than those with which that was read.
+ */
 enum aimd_test {
 	AIMD_TEST_NONE,
 	AIMD_TEST_MAX,
 	AIMD_TEST_FLOOR,
+	AIMD_TEST_LARGER,
+	AIMD_TEST_SMALLER,
 };
 
 /**
@@ -174,9 +191,14 @@ enum aimd_test {
  * @calm_ns: not before then is AIMD_NOT_LOCAL left because the target is met
  * @test_ns: not before then is it tested (again)
  * @wait_ns: from the last test to the next
- * @ref99_ns: short99_ns at the other end
+ * @ref99_ns: short99_ns at the other end, or with the other chunks
+ * @chunk: size of chunks, the last answer
+ * @chunk_was: before the test that is under way
+ * @chunk_ns: not before then are chunks of another size tried (again)
  * @mode: the last answer
  * @test: the one that is under way
+ * @larger_failed: larger chunks than these do not help
+ * @smaller_failed: smaller ones do not
  * @misses: windows that missed, less those after which it increased
  * @ignore: latency flows are ignored
  * @gave_up_l: L when the target was found unattainable
@@ -193,8 +215,13 @@ struct aimd_state {
 	uint64_t test_ns;
 	uint64_t wait_ns;
 	uint64_t ref99_ns;
+	uint32_t chunk;
+	uint32_t chunk_was;
+	uint64_t chunk_ns;
 	enum aimd_mode mode;
 	enum aimd_test test;
+	bool larger_failed;
+	bool smaller_failed;
 	unsigned int misses;
 	bool ignore;
 	uint64_t gave_up_l;
@@ -207,8 +234,8 @@ void aimd_defaults(struct aimd_params *p, uint64_t max_rate, uint64_t target99_n
 /* Begins in AIMD_OPEN, with SafeUtil at MaxRate. */
 void aimd_init(struct aimd_state *s, const struct aimd_params *p);
 
-/* Goes on from a SafeUtil that was found in force, in AIMD_TRACKING. */
-void aimd_resume(struct aimd_state *s, uint64_t safe_util);
+/* Goes on from a SafeUtil and chunks that were found in force, in AIMD_TRACKING. */
+void aimd_resume(struct aimd_state *s, uint64_t safe_util, uint32_t chunk);
 
 /* What a law holds against the target, which is missed when this is above it */
 uint64_t aimd_judged(enum aimd_law law, const struct aimd_input *in);

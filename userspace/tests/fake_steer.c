@@ -87,6 +87,13 @@ uint64_t fake_in_force(void)
 	return is_lent() ? fake.lent.safe_util : FAKE_OWN_UTIL;
 }
 
+uint32_t fake_chunk_in_force(void)
+{
+	uint32_t chunk = is_lent() ? fake.lent.chunk : fake.chunk;
+
+	return chunk == RDMA_ISOLATE_AUTO ? FAKE_AUTO_CHUNK : chunk;
+}
+
 /* All of a message by number */
 static void attrs_of(const struct nlmsghdr *nlh, const struct nlattr **attrs)
 {
@@ -105,6 +112,7 @@ static void put_dev(struct nlmsghdr *nlh)
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_CTRL, fake.ctrl);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_MAX_RATE, FAKE_MAX_RATE);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_SAFE_UTIL, FAKE_OWN_UTIL);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_CHUNK_BYTES, fake.chunk);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_TARGET99_NS, fake.target99);
 }
 
@@ -115,6 +123,7 @@ static void put_budget(struct nlmsghdr *nlh)
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_AGENT_PID,
 		      is_lent() ? fake.lent.pid : 0);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, fake_in_force());
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES, fake_chunk_in_force());
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_TARGET99_NS,
 		      is_lent() ? fake.lent.target99_ns : 0);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_LATENCY_GROUPS,
@@ -132,6 +141,7 @@ static int set_budget(const struct nlattr **attrs)
 	struct fake_lent l = {
 		.lease_ns = nl_number(a, RDMA_ISOLATE_A_BUDGET_LEASE_NS, set),
 		.safe_util = nl_number(a, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, set),
+		.chunk = nl_number(a, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES, set),
 		.pid = nl_number(a, RDMA_ISOLATE_A_BUDGET_AGENT_PID, set),
 		.state = nl_number(a, RDMA_ISOLATE_A_BUDGET_CTRL_STATE, set),
 		.target99_ns = nl_number(a, RDMA_ISOLATE_A_BUDGET_TARGET99_NS, set),
@@ -286,6 +296,7 @@ int fake_set_up(void **state)
 	fake.enabled = true;
 	fake.ctrl = RISO_CTRL_AUTO;
 	fake.target99 = FAKE_TARGET;
+	fake.chunk = RDMA_ISOLATE_AUTO;
 	fake.latency = fake_short_one;
 	fake.least_gap_ns = SEC;
 	fake_conf = (struct conf) {

@@ -14,6 +14,7 @@
 #define FAKE_PERIOD (MS / 2)
 #define FAKE_MAX_RATE UINT64_C(1000000000)
 #define FAKE_OWN_UTIL UINT64_C(800000000)
+#define FAKE_AUTO_CHUNK UINT32_C(8192)
 #define FAKE_TARGET UINT64_C(50000)
 #define US UINT64_C(1000)
 
@@ -23,6 +24,7 @@ enum { FAKE_OTHER = 77, FAKE_PEERS = 2 };
 struct fake_lent {
 	uint64_t lease_ns;
 	uint64_t safe_util;
+	uint32_t chunk;
 	uint32_t pid;
 	uint32_t state;
 	uint64_t target99_ns;
@@ -39,6 +41,7 @@ struct fake_steer {
 	bool enabled;
 	uint32_t ctrl;
 	uint64_t target99;
+	uint32_t chunk;
 	uint32_t groups[3];
 	struct fake_lent lent;
 	uint64_t lease_end;
@@ -63,6 +66,7 @@ extern struct nl fake_nl;
 extern struct steer *fake_st;
 
 uint64_t fake_in_force(void);
+uint32_t fake_chunk_in_force(void);
 void fake_run(uint64_t ns);
 void fake_groups(uint32_t l, uint32_t b, uint32_t t);
 void fake_connect_all(void);

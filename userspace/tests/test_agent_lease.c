@@ -18,6 +18,7 @@ static void leaves(uint64_t safe_util, uint64_t target99_ns)
 {
 	fake.lent = (struct fake_lent) {
 		.safe_util = safe_util, .target99_ns = target99_ns, .pid = FAKE_OTHER,
+		.chunk = RDMA_ISOLATE_AUTO,
 	};
 	fake.lease_end = fake.now + SEC;
 }
@@ -66,6 +67,33 @@ static void takes_over(void **state)
 	assert_int_equal(fake.lent.pid, getpid());
 }
 
+/* With the chunks of the one before, but none where the operator has set some */
+static void takes_over_chunk(void **state)
+{
+	(void)state;
+	leaves(FAKE_MAX_RATE / 10 * 6, FAKE_TARGET);
+	fake.lent.chunk = 16384;
+	fake_start(1, 1, 0);
+	fake_run(SEC / 5);
+	assert_int_equal(fake.first.chunk, 16384);
+	fake_all_ends(NULL);
+
+	fake_set_up(NULL);
+	leaves(FAKE_MAX_RATE / 10 * 6, FAKE_TARGET);
+	fake_start(1, 1, 0);
+	fake_run(SEC / 5);
+	assert_int_equal(fake.first.chunk, RDMA_ISOLATE_AUTO);
+	fake_all_ends(NULL);
+
+	fake_set_up(NULL);
+	leaves(FAKE_MAX_RATE / 10 * 6, FAKE_TARGET);
+	fake.lent.chunk = 16384;
+	fake.chunk = 4096;
+	fake_start(1, 1, 0);
+	fake_run(SEC / 5);
+	assert_int_equal(fake.first.chunk, 4096);
+}
+
 static void gives_back(void **state)
 {
 	(void)state;
@@ -76,6 +104,7 @@ static void gives_back(void **state)
 	steer_close(fake_st);
 	assert_int_equal(fake.lent.lease_ns, RDMA_ISOLATE_LEASE_MIN);
 	assert_int_equal(fake.lent.safe_util, FAKE_OWN_UTIL);
+	assert_int_equal(fake.lent.chunk, RDMA_ISOLATE_AUTO);
 	assert_int_equal(fake.lent.state, RISO_CTRL_STATE_NONE);
 	/* nothing if nothing was lent */
 	fake.sets = 0;
@@ -116,6 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FAKE_CASE(does_not_push),
 		FAKE_CASE(takes_over),
+		FAKE_CASE(takes_over_chunk),
 		FAKE_CASE(goes_on),
 		cmocka_unit_test_setup(gives_back, fake_set_up),
 	};

@@ -19,6 +19,13 @@ static uint64_t has_a_knee(unsigned int peer)
 	return fake_in_force() > FAKE_MAX_RATE / 10 * 6 ? 2 * FAKE_TARGET : 10 * US;
 }
 
+/* Chunks of less than 16 KB cost too much, whatever is sent. */
+static uint64_t needs_larger_chunks(unsigned int peer)
+{
+	(void)peer;
+	return fake_chunk_in_force() < 16384 ? 2 * FAKE_TARGET : 10 * US;
+}
+
 /* No latency flow: MaxRate, and no message; renewed in time */
 static void opens(void **state)
 {
@@ -127,6 +134,49 @@ static void stays(void **state)
 {
 	(void)state;
 	not_local(CONF_STAY, FAKE_MAX_RATE / 2);
+}
+
+static void chooses_chunk(void **state)
+{
+	(void)state;
+	fake.latency = needs_larger_chunks;
+	fake_start(1, 1, 0);
+	fake_run(5 * SEC);
+	assert_int_equal(fake.lent.chunk, 2 * FAKE_AUTO_CHUNK);
+	assert_int_equal(fake.lent.state, RISO_CTRL_STATE_TRACKING);
+	assert_int_equal(fake.lent.safe_util, FAKE_MAX_RATE);
+	/* one line for the chunks, and one for the state */
+	assert_int_equal(fake.logged, 2);
+	fake_groups(0, 1, 0);
+	fake_run(SEC);
+	assert_int_equal(fake.lent.chunk, RDMA_ISOLATE_AUTO);
+}
+
+/* What the operator has set, and chunks that are off */
+static void keeps_chunk(void **state)
+{
+	static const uint32_t chunks[] = { 0, FAKE_AUTO_CHUNK };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		fake_set_up(NULL);
+		fake.chunk = chunks[i];
+		fake.latency = needs_larger_chunks;
+		fake_start(1, 1, 0);
+		for (int n = 0; n < 50; n++) {
+			fake_run(SEC / 10);
+			assert_int_equal(fake.lent.chunk, chunks[i]);
+		}
+		/* The operator sets another one: it is in force, and the agent hears of it. */
+		fake.chunk = 16384;
+		fake.lease_end = 0;
+		steer_look(fake_st);
+		fake_run(SEC);
+		assert_int_equal(fake.lent.chunk, 16384);
+		if (!i)
+			fake_all_ends(NULL);
+	}
 }
 
 /* It halves at each sample, and asks nobody whether that helps. */
@@ -259,7 +309,7 @@ static void finds_a_target(void **state)
 	assert_in_range(fake.lent.target99_ns, 40 * US, 41 * US);
 	fake_groups(1, 0, 1);
 	fake.latency = fake_always_long;
-	fake_run(SEC);
+	fake_run(SEC / 2);
 	assert_in_range(fake.lent.target99_ns, 40 * US, 41 * US);
 	assert_true(fake.lent.safe_util < FAKE_MAX_RATE);
 }
@@ -308,6 +358,8 @@ int main(void)
 		FAKE_CASE(gives_up),
 		FAKE_CASE(recovers),
 		FAKE_CASE(stays),
+		FAKE_CASE(chooses_chunk),
+		FAKE_CASE(keeps_chunk),
 		FAKE_CASE(paper),
 		FAKE_CASE(no_peer),
 		FAKE_CASE(hangs),

@@ -150,7 +150,7 @@ static void resumes(void **state)
 
 	(void)state;
 	law_begin(AIMD_LAW_DEFAULT, 1, 1, 0);
-	aimd_resume(&law_aimd, found);
+	aimd_resume(&law_aimd, found, 0);
 	law_input.have_samples = false;
 	assert_int_equal(aimd_step(&law_aimd, &law_params, &law_input).safe_util, found);
 	assert_int_equal(law_aimd.mode, AIMD_TRACKING);
