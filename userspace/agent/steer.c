@@ -22,6 +22,11 @@
 /* How often the module is asked, and the controller, while there are latency flows */
 #define ASK_NS (100 * MS)
 #define STEP_NS (10 * MS)
+/*
+ * From one reference message to the next, and how often the module is asked, while there is no
+ * bulk. So few cost the 99th percentile of a latency flow nothing that sends 4,000 in a second.
+ */
+#define CALM_NS (25 * MS)
 /* How long it takes to connect. It has no peer only when that is over. */
 #define CONNECT_NS SEC
 
@@ -83,6 +88,7 @@ struct loan {
  * @own_chunk: the operator's, or RDMA_ISOLATE_AUTO
  * @chunk: what the operator's is on this device, bytes; 0 as long as that is not known
  * @groups: L, B and T
+ * @bulk: B or T is not 0
  * @send_ns: when to send the next reference message
  * @ask_ns: when to ask the module next
  * @asked_ns: when the module was asked last
@@ -117,6 +123,7 @@ struct steer {
 	uint32_t own_chunk;
 	uint32_t chunk;
 	uint32_t groups[3];
+	bool bulk;
 	uint64_t send_ns;
 	uint64_t ask_ns;
 	uint64_t asked_ns;
@@ -151,6 +158,28 @@ static void on_dev(const struct nlattr * const *attrs, const struct nlmsghdr *nl
 	if (!st->known)
 		aimd_init(&st->state, &st->aimd);
 	st->known = true;
+}
+
+/* What was measured beside bulk says nothing of a device without it. */
+static void forget_bulk(struct steer *st)
+{
+	unsigned int i;
+
+	for (i = 0; i < st->num_peers; i++) {
+		percentile_reset(&st->peers[i].all);
+		percentile_reset(&st->peers[i].late);
+	}
+}
+
+static void note_bulk(struct steer *st)
+{
+	bool bulk = st->groups[RISO_CLASS_THROUGHPUT] || st->groups[RISO_CLASS_BANDWIDTH];
+
+	if (st->bulk && !bulk)
+		forget_bulk(st);
+	if (!st->bulk && bulk)
+		st->send_ns = 0;
+	st->bulk = bulk;
 }
 
 /* Another agent before this one has lent that: go on from there. */
@@ -189,6 +218,7 @@ static void on_budget(const struct nlattr * const *attrs, const struct nlmsghdr 
 		nl_number(attrs, RDMA_ISOLATE_A_BUDGET_THROUGHPUT_GROUPS, set);
 	st->groups[RISO_CLASS_BANDWIDTH] =
 		nl_number(attrs, RDMA_ISOLATE_A_BUDGET_BANDWIDTH_GROUPS, set);
+	note_bulk(st);
 }
 
 static bool ask_module(struct steer *st)
@@ -433,7 +463,7 @@ static void step(struct steer *st, uint64_t now)
 		.util = out.safe_util,
 		.chunk = out.chunk ? out.chunk : st->own_chunk,
 		.state = states[out.mode],
-		.current99 = in.current99_ns,
+		.current99 = in.have_samples ? in.current99_ns : st->lent.current99,
 	}, now);
 }
 
@@ -442,6 +472,13 @@ static uint64_t jittered(struct steer *st, uint64_t period)
 {
 	st->seed = st->seed * 1103515245 + 12345;
 	return period - period / 4 + period / 2 * (st->seed >> 16) / 65536;
+}
+
+/* Nobody has to be held back, and what messages take alone is known. */
+static bool is_calm(const struct steer *st)
+{
+	return !st->bulk && (st->target99 != RDMA_ISOLATE_AUTO ||
+			     percentile_count(&st->alone) == ALONE);
 }
 
 static bool measures(const struct steer *st)
@@ -454,6 +491,7 @@ static void on_tick(struct source *s)
 	struct steer *st = container_of(s, struct steer, tick);
 	uint64_t renew_ns = st->conf->lease_ns / 3;
 	uint64_t now = now_ns();
+	bool calm = is_calm(st);
 	unsigned int i;
 
 	if (!timer_fired(s))
@@ -462,12 +500,13 @@ static void on_tick(struct source *s)
 	if (measures(st) && now >= st->send_ns) {
 		for (i = 0; i < st->num_peers; i++)
 			probe_send(&st->peers[i].probe, now_ns());
-		st->send_ns = now + jittered(st, st->conf->ref_period_ns);
+		st->send_ns = now + jittered(st, calm ? max_u64(CALM_NS, st->conf->ref_period_ns) :
+						       st->conf->ref_period_ns);
 	}
 	if (now >= st->ask_ns) {
 		if (!ask_module(st))
 			st->may_steer = false;
-		st->ask_ns = now + ASK_NS;
+		st->ask_ns = now + (calm ? CALM_NS : ASK_NS);
 		st->asked_ns = now;
 		st->step_ns = now;
 		if (!st->may_steer)

@@ -179,6 +179,49 @@ static void keeps_chunk(void **state)
 	}
 }
 
+/* Messages that were sent in this time, per second */
+static uint64_t sends(uint64_t ns)
+{
+	uint64_t before = fake.peers[0]->sent;
+
+	fake_run(ns);
+	return (fake.peers[0]->sent - before) * SEC / ns;
+}
+
+/* Few messages where there is no bulk, and as many as it takes at once when some comes */
+static void calm(void **state)
+{
+	(void)state;
+	fake_start(1, 0, 0);
+	assert_in_range(sends(2 * SEC), 35, 45);
+	assert_in_range(fake.lent.current99_ns, 10 * US, 11 * US);
+	fake_groups(1, 1, 0);
+	fake.latency = fake_always_long;
+	fake_run(30 * MS);
+	assert_in_range(sends(SEC / 10), 1800, 2200);
+	assert_int_equal(fake.lent.state, RISO_CTRL_STATE_MISSED);
+	/* What was measured then is forgotten when there is something to tell. */
+	fake_groups(1, 0, 0);
+	fake.latency = fake_short_one;
+	fake_run(SEC / 2);
+	assert_true(fake.lent.current99_ns > FAKE_TARGET);
+	fake_run(3 * SEC / 2);
+	assert_in_range(fake.lent.current99_ns, 10 * US, 11 * US);
+	assert_int_equal(fake.lent.state, RISO_CTRL_STATE_TRACKING);
+	assert_in_range(sends(SEC), 35, 45);
+}
+
+/* The target is found first. */
+static void calm_when_target_is_known(void **state)
+{
+	(void)state;
+	fake.target99 = RDMA_ISOLATE_AUTO;
+	fake_start(1, 0, 0);
+	assert_in_range(sends(10 * SEC), 1800, 2200);
+	fake_run(SEC);
+	assert_in_range(sends(SEC), 35, 45);
+}
+
 /* It halves at each sample, and asks nobody whether that helps. */
 static void paper(void **state)
 {
@@ -360,6 +403,8 @@ int main(void)
 		FAKE_CASE(stays),
 		FAKE_CASE(chooses_chunk),
 		FAKE_CASE(keeps_chunk),
+		FAKE_CASE(calm),
+		FAKE_CASE(calm_when_target_is_known),
 		FAKE_CASE(paper),
 		FAKE_CASE(no_peer),
 		FAKE_CASE(hangs),
