@@ -8,6 +8,8 @@ import statistics
 SLICE_NS = 100_000_000
 # Of the slices from some point on, so many have to be inside the target
 STAYS = 0.95
+# A program that comes disturbs this long
+COMES_NS = 500_000_000
 
 
 def nearest_rank(ordered, percent):
@@ -68,6 +70,13 @@ class Recording:
                 return max(0, when - SLICE_NS - begin) / 1e6
         return float("inf")
 
+    def inside(self, programs, target):
+        """Of the slices with so many programs, the part that is inside the target"""
+        begin = self.marks[f"bulk {programs}"] + COMES_NS
+        end = self.marks[f"start {programs + 1}"]
+        of = [p99 <= target for t, p99 in self.slices() if begin + SLICE_NS <= t <= end]
+        return sum(of) / len(of)
+
     def variation(self, begin, end):
         """Of SafeUtil between two marks, weighted by time."""
         begin, end = self.marks[begin], self.marks[end]
@@ -124,6 +133,9 @@ def rows(p, plain):
             lambda r, run: r.variation("steady", "latency flow gone")), 0.1, 0.03),
         ("the last latency flow goes: MaxRate, ms",
          of("agent_start", lambda r, run: r.open_ms()), 50, 5),
+        *((f"{n} programs: part of 100 ms inside the target",
+           of("agent_grow", lambda r, run, n=n: r.inside(n, run["target_ns"])),
+           (0.95, None), (0.99, None)) for n in range(2, 9)),
         ("unattainable target: part of the guarantee",
          part(rate("agent_unattainable"), half), (0.97, 1.03), (0.99, 1.01)),
         ("answers 2 ms late: bandwidth kept",
