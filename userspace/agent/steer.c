@@ -86,9 +86,11 @@ struct loan {
  * @alone: 99th percentiles that were seen while nothing else was sent
  * @own_util: the operator's
  * @own_chunk: the operator's, or RDMA_ISOLATE_AUTO
+ * @auto_chunk: what auto would be, bytes
  * @chunk: what the operator's is on this device, bytes; 0 as long as that is not known
  * @groups: L, B and T
  * @bulk: B or T is not 0
+ * @period_ns: from one reference message to the next
  * @send_ns: when to send the next reference message
  * @ask_ns: when to ask the module next
  * @asked_ns: when the module was asked last
@@ -121,9 +123,11 @@ struct steer {
 	struct percentile alone;
 	uint64_t own_util;
 	uint32_t own_chunk;
+	uint32_t auto_chunk;
 	uint32_t chunk;
 	uint32_t groups[3];
 	bool bulk;
+	uint64_t period_ns;
 	uint64_t send_ns;
 	uint64_t ask_ns;
 	uint64_t asked_ns;
@@ -153,7 +157,9 @@ static void on_dev(const struct nlattr * const *attrs, const struct nlmsghdr *nl
 	st->aimd.max_rate = nl_number(attrs, RDMA_ISOLATE_A_DEV_MAX_RATE, set);
 	st->own_util = nl_number(attrs, RDMA_ISOLATE_A_DEV_SAFE_UTIL, set);
 	st->own_chunk = nl_number(attrs, RDMA_ISOLATE_A_DEV_CHUNK_BYTES, set);
-	st->aimd.choose_chunk = st->own_chunk == RDMA_ISOLATE_AUTO;
+	st->auto_chunk = riso_chunk_auto(nl_number(attrs, RDMA_ISOLATE_A_DEV_BELIEVED_RATE, set));
+	st->aimd.choose_chunk = st->own_chunk == RDMA_ISOLATE_AUTO &&
+				st->aimd.law == AIMD_LAW_DEFAULT;
 	st->target99 = nl_number(attrs, RDMA_ISOLATE_A_DEV_TARGET99_NS, set);
 	if (!st->known)
 		aimd_init(&st->state, &st->aimd);
@@ -185,7 +191,7 @@ static void note_bulk(struct steer *st)
 /* Another agent before this one has lent that: go on from there. */
 static void take_over(struct steer *st, uint64_t safe_util, uint64_t target99, uint32_t chunk)
 {
-	if (!st->aimd.choose_chunk || chunk == riso_chunk_auto(st->aimd.max_rate))
+	if (!st->aimd.choose_chunk || chunk == st->auto_chunk)
 		chunk = 0;
 	aimd_resume(&st->state, safe_util, chunk);
 	/* It may never be without bulk from now on. */
@@ -247,7 +253,7 @@ static uint64_t stale_ns(const struct steer *st)
 static void on_sample(struct probe *probe, uint64_t ns)
 {
 	struct peer *p = container_of(probe, struct peer, probe);
-	uint64_t period = p->st->conf->ref_period_ns;
+	uint64_t period = p->st->period_ns;
 	uint64_t now = now_ns();
 	uint32_t missed;
 
@@ -463,7 +469,7 @@ static void step(struct steer *st, uint64_t now)
 		.util = out.safe_util,
 		.chunk = out.chunk ? out.chunk : st->own_chunk,
 		.state = states[out.mode],
-		.current99 = in.have_samples ? in.current99_ns : st->lent.current99,
+		.current99 = in.have_samples ? in.current99_ns : in.l ? st->lent.current99 : 0,
 	}, now);
 }
 
@@ -500,8 +506,8 @@ static void on_tick(struct source *s)
 	if (measures(st) && now >= st->send_ns) {
 		for (i = 0; i < st->num_peers; i++)
 			probe_send(&st->peers[i].probe, now_ns());
-		st->send_ns = now + jittered(st, calm ? max_u64(CALM_NS, st->conf->ref_period_ns) :
-						       st->conf->ref_period_ns);
+		st->period_ns = max_u64(calm ? CALM_NS : 0, st->conf->ref_period_ns);
+		st->send_ns = now + jittered(st, st->period_ns);
 	}
 	if (now >= st->ask_ns) {
 		if (!ask_module(st))

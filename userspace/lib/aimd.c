@@ -172,6 +172,11 @@ static void test_end(struct aimd_state *s, const struct aimd_params *p,
 	s->wait_ns = min_u64(4 * s->wait_ns, RETEST_LOCAL * p->retest_ns);
 }
 
+static bool tries_chunk(const struct aimd_state *s)
+{
+	return s->test == AIMD_TEST_LARGER || s->test == AIMD_TEST_SMALLER;
+}
+
 /* How large chunks may become. */
 static uint64_t chunk_most(const struct aimd_params *p)
 {
@@ -194,17 +199,46 @@ static enum aimd_test chunk_next(const struct aimd_state *s, const struct aimd_p
 	return AIMD_TEST_NONE;
 }
 
-static void chunk_begin(struct aimd_state *s, const struct aimd_params *p,
-			const struct aimd_input *in, enum aimd_test test)
+/* SafeUtil alone does not help: try other chunks, if there are any to try. */
+static bool chunk_begin(struct aimd_state *s, const struct aimd_params *p,
+			const struct aimd_input *in, uint64_t floor)
 {
 	uint32_t chunk = s->chunk ? s->chunk : in->chunk;
+	enum aimd_test test = chunk_next(s, p, in);
 
+	if (test == AIMD_TEST_NONE) {
+		/* Things may be different then. */
+		if (s->larger_failed || s->smaller_failed)
+			s->chunk_ns = in->now_ns + p->retest_ns;
+		s->larger_failed = false;
+		s->smaller_failed = false;
+		return false;
+	}
 	s->test = test;
+	s->chunk_floor = floor;
 	s->ref99_ns = in->short99_ns;
 	s->chunk_was = s->chunk;
 	s->chunk = test == AIMD_TEST_LARGER ? 2 * chunk : chunk / 2;
 	s->down_ns = in->now_ns + p->window_ns;
 	s->up_ns = s->down_ns;
+	return true;
+}
+
+/* The size of before is in force again. */
+static void chunk_drop(struct aimd_state *s)
+{
+	s->chunk = s->chunk_was;
+	s->test = AIMD_TEST_NONE;
+}
+
+/* Others choose the size from now on. */
+static void chunk_forget(struct aimd_state *s)
+{
+	if (tries_chunk(s))
+		s->test = AIMD_TEST_NONE;
+	s->chunk = 0;
+	s->larger_failed = false;
+	s->smaller_failed = false;
 }
 
 /* They are kept: where the target was missed last says nothing of them. */
@@ -230,20 +264,9 @@ static void chunk_end(struct aimd_state *s, const struct aimd_params *p,
 		s->larger_failed = true;
 	else
 		s->smaller_failed = true;
-	s->test = AIMD_TEST_NONE;
-	s->chunk = s->chunk_was;
+	chunk_drop(s);
 	s->down_ns = in->now_ns + p->window_ns;
 	s->up_ns = s->down_ns;
-	if (chunk_next(s, p, in) != AIMD_TEST_NONE)
-		return;
-	s->chunk_ns = in->now_ns + p->retest_ns;
-	s->larger_failed = false;
-	s->smaller_failed = false;
-}
-
-static bool tries_chunk(const struct aimd_state *s)
-{
-	return s->test == AIMD_TEST_LARGER || s->test == AIMD_TEST_SMALLER;
 }
 
 static void test_begin(struct aimd_state *s, const struct aimd_params *p,
@@ -261,7 +284,6 @@ static void test_begin(struct aimd_state *s, const struct aimd_params *p,
 static void missed(struct aimd_state *s, const struct aimd_params *p,
 		   const struct aimd_input *in, uint64_t floor, unsigned int *events)
 {
-	enum aimd_test chunks;
 	uint64_t now = in->now_ns;
 
 	if (tries_chunk(s))
@@ -271,6 +293,8 @@ static void missed(struct aimd_state *s, const struct aimd_params *p,
 	if (now < s->down_ns)
 		return;
 	if (s->mode == AIMD_NOT_LOCAL) {
+		if (chunk_begin(s, p, in, floor))
+			return;
 		if (p->stay) {
 			if (s->safe_util > floor)
 				decrease(s, p, floor, now, events);
@@ -281,11 +305,8 @@ static void missed(struct aimd_state *s, const struct aimd_params *p,
 		}
 		return;
 	}
-	chunks = chunk_next(s, p, in);
-	if (s->misses && s->safe_util == floor && chunks != AIMD_TEST_NONE) {
-		chunk_begin(s, p, in, chunks);
+	if (s->misses && s->safe_util == floor && chunk_begin(s, p, in, floor))
 		return;
-	}
 	if (s->misses && s->safe_util == floor && now >= s->test_ns) {
 		test_begin(s, p, in, AIMD_TEST_MAX, events);
 		return;
@@ -314,10 +335,10 @@ static void met(struct aimd_state *s, const struct aimd_params *p,
 	uint64_t away = max_u64(s->safe_util, s->missed) -
 			min_u64(s->safe_util, s->missed);
 
-	if (s->mode == AIMD_NOT_LOCAL)
-		return;
 	if (tries_chunk(s))
 		chunk_keep(s, p, events);
+	if (s->mode == AIMD_NOT_LOCAL)
+		return;
 	s->test = AIMD_TEST_NONE;
 	if (in->now_ns < s->up_ns ||
 	    in->short99_ns >= p->target99_ns - p->target99_ns / 20)
@@ -385,6 +406,11 @@ static void step_latency(struct aimd_state *s, const struct aimd_params *p,
 	if (s->mode == AIMD_OPEN)
 		s->mode = AIMD_TRACKING;
 	s->safe_util = min_u64(max_u64(s->safe_util, floor), p->max_rate);
+	/* Who began or ended to send says nothing of the chunks. */
+	if (tries_chunk(s) && (floor != s->chunk_floor || !in->have_samples))
+		chunk_drop(s);
+	if (!p->choose_chunk)
+		chunk_forget(s);
 	if (!s->ignore) {
 		/* A test goes on until the short window has no older samples. */
 		if (!in->have_samples || (s->test && in->now_ns < s->down_ns))
@@ -395,6 +421,9 @@ static void step_latency(struct aimd_state *s, const struct aimd_params *p,
 		s->safe_util = p->max_rate;
 	else if (paper)
 		law_paper(s, p, floor, miss, events);
+	else if (!in->b && !in->t)
+		/* There is nobody to hold back. */
+		s->test = AIMD_TEST_NONE;
 	else if (!miss)
 		met(s, p, in, events);
 	else

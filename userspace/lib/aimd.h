@@ -41,10 +41,13 @@
  *   both ends tell more than those around two decreases: the first of these would be
  *   taken while the short window still fills, and a full queue is as long at 90 % as at
  *   100 %.
- * - Before that test another size of chunks is tried at the floor, where the law may choose it:
+ * - Before that test another size of chunks is tried at the floor, and also where the cause is not
+ *   local, if the law may choose the size:
  *   small ones cost the processor, large ones are waited for. First it tries twice the size, then
  *   half of it, each for one window. One is kept that meets the target, or makes the latency
- *   shorter by more than a fifth; from one that is kept it goes on in the same direction.
+ *   shorter by more than a fifth; from one that is kept it goes on in the same direction. When no
+ *   size is left to try it tries again after retest_ns.
+ * - Without groups of B and T there is nobody to hold back, and nothing is changed.
  */
 #ifndef RISO_AIMD_H
 #define RISO_AIMD_H
@@ -194,6 +197,7 @@ enum aimd_test {
  * @ref99_ns: short99_ns at the other end, or with the other chunks
  * @chunk: size of chunks, the last answer
  * @chunk_was: before the test that is under way
+ * @chunk_floor: the least SafeUtil when that test began
  * @chunk_ns: not before then are chunks of another size tried (again)
  * @mode: the last answer
  * @test: the one that is under way
@@ -217,6 +221,7 @@ struct aimd_state {
 	uint64_t ref99_ns;
 	uint32_t chunk;
 	uint32_t chunk_was;
+	uint64_t chunk_floor;
 	uint64_t chunk_ns;
 	enum aimd_mode mode;
 	enum aimd_test test;

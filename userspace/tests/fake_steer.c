@@ -111,6 +111,7 @@ static void put_dev(struct nlmsghdr *nlh)
 		      fake.enabled ? RISO_DEV_ENABLE : RISO_DEV_OBSERVE);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_CTRL, fake.ctrl);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_MAX_RATE, FAKE_MAX_RATE);
+	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_BELIEVED_RATE, FAKE_MAX_RATE);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_SAFE_UTIL, FAKE_OWN_UTIL);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_CHUNK_BYTES, fake.chunk);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_DEV_TARGET99_NS, fake.target99);

@@ -152,6 +152,29 @@ static void chooses_chunk(void **state)
 	assert_int_equal(fake.lent.chunk, RDMA_ISOLATE_AUTO);
 }
 
+/* The operator sets a size while another one is lent. */
+static void gives_way_to_chunk(void **state)
+{
+	static const uint32_t chunks[] = { 0, 4096, 65536 };
+	unsigned int i;
+
+	(void)state;
+	fake.latency = needs_larger_chunks;
+	fake_start(1, 1, 0);
+	for (i = 0; i < 3; i++) {
+		fake.chunk = RDMA_ISOLATE_AUTO;
+		fake.lease_end = 0;
+		steer_look(fake_st);
+		fake_run(15 * SEC);
+		assert_int_equal(fake.lent.chunk, 2 * FAKE_AUTO_CHUNK);
+		fake.chunk = chunks[i];
+		fake.lease_end = 0;
+		steer_look(fake_st);
+		fake_run(SEC);
+		assert_int_equal(fake.lent.chunk, chunks[i]);
+	}
+}
+
 /* What the operator has set, and chunks that are off */
 static void keeps_chunk(void **state)
 {
@@ -209,6 +232,36 @@ static void calm(void **state)
 	assert_in_range(fake.lent.current99_ns, 10 * US, 11 * US);
 	assert_int_equal(fake.lent.state, RISO_CTRL_STATE_TRACKING);
 	assert_in_range(sends(SEC), 35, 45);
+}
+
+/* Nobody has anything to send: a late message changes nothing, and is one of many soon. */
+static uint64_t stalls_once(unsigned int peer)
+{
+	static uint64_t at;
+
+	(void)peer;
+	if (!at)
+		at = fake.now;
+	return fake.now - at < 25 * MS ? 20 * MS : 10 * US;
+}
+
+static void calm_stall(void **state)
+{
+	(void)state;
+	fake_start(1, 0, 0);
+	fake_run(3 * SEC);
+	fake.latency = stalls_once;
+	fake_run(3 * SEC);
+	assert_int_equal(fake.lent.safe_util, FAKE_MAX_RATE);
+	assert_int_equal(fake.lent.chunk, RDMA_ISOLATE_AUTO);
+	fake_groups(1, 1, 0);
+	fake_run(SEC);
+	assert_int_equal(fake.lent.safe_util, FAKE_MAX_RATE);
+	assert_int_equal(fake.lent.chunk, RDMA_ISOLATE_AUTO);
+	/* Nothing is known of a device without latency flows. */
+	fake_groups(0, 1, 0);
+	fake_run(2 * SEC);
+	assert_int_equal(fake.lent.current99_ns, 0);
 }
 
 /* The target is found first. */
@@ -376,7 +429,7 @@ static void keeps_the_target(void **state)
 		fake.latency = fake_short_one;
 		fake_run(SEC);
 		fake.latency = wakes_up_late;
-		fake_run(300 * MS);
+		fake_run(400 * MS);
 		assert_true(fake.lent.current99_ns > 10 * FAKE_TARGET);
 		fake_groups(1, 1, 0);
 		fake_run(SEC);
@@ -403,7 +456,9 @@ int main(void)
 		FAKE_CASE(stays),
 		FAKE_CASE(chooses_chunk),
 		FAKE_CASE(keeps_chunk),
+		FAKE_CASE(gives_way_to_chunk),
 		FAKE_CASE(calm),
+		FAKE_CASE(calm_stall),
 		FAKE_CASE(calm_when_target_is_known),
 		FAKE_CASE(paper),
 		FAKE_CASE(no_peer),

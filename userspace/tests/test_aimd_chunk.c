@@ -142,6 +142,46 @@ static void not_to_be_chosen(void **state)
 		assert_int_equal(window(4 * TARGET).chunk, 0);
 }
 
+/* What was right beside some programs may be wrong beside others: it looks again. */
+static void looks_again(void **state)
+{
+	unsigned int n;
+
+	(void)state;
+	miss_at_floor();
+	while (chunk() != 4096)
+		window(chunk() > 4096 ? 4 * TARGET : TARGET / 2);
+	for (n = 0; n < 60; n++)
+		window(TARGET / 2);
+	assert_int_equal(law_aimd.safe_util, LAW_MAX_RATE);
+	for (n = 0; n < 200 && chunk() != 2 * CHUNK; n++)
+		window(chunk() < 2 * CHUNK ? 3 * TARGET * 2 * CHUNK / chunk() : TARGET / 2);
+	assert_int_equal(chunk(), 2 * CHUNK);
+	/* The target is another one now, and such chunks take more than half of it. */
+	law_params.target99_ns = TARGET / 10;
+	for (n = 0; n < 200 && chunk() != CHUNK; n++)
+		window(chunk() > CHUNK ? TARGET : TARGET / 20);
+	assert_int_equal(chunk(), CHUNK);
+}
+
+/* A trial that is not over says nothing when others begin to send, or nobody sends any more. */
+static void trial_interrupted(void **state)
+{
+	(void)state;
+	miss_at_floor();
+	assert_int_equal(window(4 * TARGET).chunk, 2 * CHUNK);
+	law_input.b = 2;
+	assert_int_equal(law_step(TARGET / 2).chunk, 0);
+	miss_at_floor();
+	assert_int_equal(window(4 * TARGET).chunk, 2 * CHUNK);
+	law_input.b = 0;
+	assert_int_equal(law_step(TARGET / 2).chunk, 0);
+	miss_at_floor();
+	assert_int_equal(window(4 * TARGET).chunk, 2 * CHUNK);
+	law_input.have_samples = false;
+	assert_int_equal(law_step(0).chunk, 0);
+}
+
 /*
  * Whatever is sent, one size is the best by far: it is found, and SafeUtil is what it would be
  * had that size been set.
@@ -174,6 +214,8 @@ int main(void)
 		cmocka_unit_test(neither),
 		cmocka_unit_test(bounds),
 		cmocka_unit_test(not_to_be_chosen),
+		cmocka_unit_test(looks_again),
+		cmocka_unit_test(trial_interrupted),
 		cmocka_unit_test(finds_best),
 	};
 
