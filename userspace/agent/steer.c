@@ -402,14 +402,14 @@ static void lend(struct steer *st, struct loan loan, uint64_t now)
 }
 
 /* The operator's settings, and what the agent finds */
-static void lend_own(struct steer *st, uint32_t state, uint64_t current99, uint64_t now)
+static struct loan own_loan(const struct steer *st, uint32_t state, uint64_t current99)
 {
-	lend(st, (struct loan) {
+	return (struct loan) {
 		.util = st->own_util,
 		.chunk = st->own_chunk,
 		.state = state,
 		.current99 = current99,
-	}, now);
+	};
 }
 
 static void find_target(struct steer *st, const struct aimd_input *in)
@@ -448,11 +448,11 @@ static void step(struct steer *st, uint64_t now)
 	find_target(st, &in);
 	if (in.l && !has_peer(st, now)) {
 		if (now - st->opened_ns >= CONNECT_NS)
-			lend_own(st, RISO_CTRL_STATE_NO_PEER, 0, now);
+			lend(st, own_loan(st, RISO_CTRL_STATE_NO_PEER, 0), now);
 		return;
 	}
 	if (!st->aimd.target99_ns) {
-		lend_own(st, RISO_CTRL_STATE_NONE, in.current99_ns, now);
+		lend(st, own_loan(st, RISO_CTRL_STATE_NONE, in.current99_ns), now);
 		return;
 	}
 	out = aimd_step(&st->state, &st->aimd, &in);
@@ -629,11 +629,7 @@ err:
 
 void steer_give_back(struct steer *st)
 {
-	const struct loan own = {
-		.util = st->own_util,
-		.chunk = st->own_chunk,
-		.state = RISO_CTRL_STATE_NONE,
-	};
+	const struct loan own = own_loan(st, RISO_CTRL_STATE_NONE, 0);
 
 	if (st->lent_ns)
 		put_budget(st, RDMA_ISOLATE_LEASE_MIN, &own);
