@@ -18,8 +18,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "class.h"
@@ -38,11 +38,12 @@
 void *(*shim_real_dlopen)(const char *name, int flags);
 const char *shim_dlopen_name(const char *name, int flags);
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool filled, mlx5_filled;
 
 #define REAL(name, version)						\
-	(shim_real.name = dlvsym(verbs, "ibv_" #name, "IBVERBS_" version))
+	__atomic_store_n(&shim_real.name,				\
+			 dlvsym(verbs, "ibv_" #name, "IBVERBS_" version), \
+			 __ATOMIC_RELAXED)
 
 static void find_dlopen(void)
 {
@@ -90,10 +91,16 @@ static void *find_verbs(void)
 	return find_copy("libibverbs") ?: shim_real_dlopen("libibverbs.so.1", RTLD_LAZY);
 }
 
-static void fill_real(void)
+/*
+ * Fill the table; false if the program has no libibverbs yet. Threads that do so at once write the
+ * same. None may wait for another: that may be in dlopen(), and in the constructor of a library.
+ */
+static bool fill_real(void)
 {
 	void *verbs = find_verbs();
 
+	if (!verbs)
+		return false;
 	REAL(open_device, "1.1");
 	REAL(import_device, "1.10");
 	REAL(close_device, "1.1");
@@ -111,6 +118,7 @@ static void fill_real(void)
 	REAL(ack_cq_events, "1.1");
 	/* Pairs with the acquire in init(). */
 	__atomic_store_n(&filled, true, __ATOMIC_RELEASE);
+	return true;
 }
 
 /*
@@ -122,12 +130,8 @@ static bool init(void)
 	static bool told;
 
 	/* Pairs with the release in fill_real(). */
-	if (__atomic_load_n(&filled, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&filled, __ATOMIC_ACQUIRE) || fill_real())
 		return true;
-	if (find_verbs()) {
-		pthread_once(&once, fill_real);
-		return true;
-	}
 	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
 		shim_warn("the program's libibverbs is not found: calls fail");
 	errno = EOPNOTSUPP;
@@ -155,8 +159,8 @@ static void *find_mlx5(void)
 			 __ATOMIC_RELAXED)
 
 /*
- * Fill the table of libmlx5; false if the program has no libmlx5 yet. Threads that do so at once
- * write the same.
+ * Fill the table of libmlx5; false if the program has no libmlx5 yet. Threads may do so at once, as
+ * with fill_real().
  */
 static bool fill_mlx5(void)
 {
@@ -332,24 +336,32 @@ EXPORT int rdma_isolate_over_target(struct ibv_qp *qp)
  * struct lead - a library that programs open with dlopen(), and what they get instead
  * @name: the library
  * @file: what leads to the shim, and to @name behind it
- * @path: where @file is; empty if it cannot take the place of @name
+ * @suits: may it take the place of @name? Asked when it is loaded
+ * @path: where @file is, NULL as long as it cannot take the place of @name
  */
 struct lead {
 	const char *name;
 	const char *file;
-	char path[PATH_MAX];
+	bool (*suits)(void);
+	const char *path;
 };
 
-static struct lead verbs_lead = {
-	.name = "libibverbs.so", .file = "librdma_isolate_verbs.so",
-};
+/* A program that looks for what an old libmlx5 does not have would find ours. */
+static bool suits_mlx5(void)
+{
+	return fill_mlx5() && shim_mlx5_real.open_device && shim_mlx5_real.create_qp &&
+	       shim_mlx5_real.create_cq && shim_mlx5_real.init_obj;
+}
 
-static struct lead mlx5_lead = {
-	.name = "libmlx5.so", .file = "librdma_isolate_mlx5.so",
-};
+static bool suits_verbs(void)
+{
+	return true;
+}
 
-static pthread_once_t verbs_once = PTHREAD_ONCE_INIT;
-static pthread_once_t mlx5_once = PTHREAD_ONCE_INIT;
+static struct lead leads[] = {
+	{ .name = "libibverbs.so", .file = "librdma_isolate_verbs.so", .suits = suits_verbs },
+	{ .name = "libmlx5.so", .file = "librdma_isolate_mlx5.so", .suits = suits_mlx5 },
+};
 
 /* Also by the name of the file that libibverbs.so.1 is a link to. */
 static bool leads_to(const struct lead *l, const char *name)
@@ -364,33 +376,38 @@ static bool leads_to(const struct lead *l, const char *name)
 	return !strncmp(base, l->name, len) && (!base[len] || base[len] == '.');
 }
 
-/* It may be missing, or the library that it leads to: then the program gets what it asks for. */
-static void find_path(struct lead *l)
+/*
+ * Where the lead is. It may be missing, or the library that it leads to: that may be found later,
+ * as when the program has loaded it from a path of its own. Threads that look at once find the
+ * same, and none waits for another, as with fill_real().
+ */
+static const char *find_path(struct lead *l)
 {
+	/* Pairs with the release below. */
+	const char *known = __atomic_load_n(&l->path, __ATOMIC_ACQUIRE);
+	char path[PATH_MAX], *copy;
 	const char *slash;
 	Dl_info info;
 
+	if (known)
+		return known;
 	if (!dladdr(&shim_real, &info))
-		return;
+		return NULL;
 	slash = strrchr(info.dli_fname, '/');
-	snprintf(l->path, sizeof(l->path), "%.*s%s",
+	snprintf(path, sizeof(path), "%.*s%s",
 		 slash ? (int)(slash + 1 - info.dli_fname) : 0, info.dli_fname, l->file);
-	if (!shim_real_dlopen(l->path, RTLD_LAZY))
-		*l->path = 0;
-}
-
-static void find_verbs_path(void)
-{
-	find_path(&verbs_lead);
-}
-
-/* A program that looks for what an old libmlx5 does not have would find ours. */
-static void find_mlx5_path(void)
-{
-	find_path(&mlx5_lead);
-	if (!fill_mlx5() || !shim_mlx5_real.open_device || !shim_mlx5_real.create_qp ||
-	    !shim_mlx5_real.create_cq || !shim_mlx5_real.init_obj)
-		*mlx5_lead.path = 0;
+	if (!shim_real_dlopen(path, RTLD_LAZY)) {
+		shim_debug("%s is opened without the shim: what leads to it is not found",
+			   l->name);
+		return NULL;
+	}
+	copy = l->suits() ? strdup(path) : NULL;
+	if (copy && !__atomic_compare_exchange_n(&l->path, &known, copy, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		free(copy);
+		return known;
+	}
+	return copy;
 }
 
 /**
@@ -402,21 +419,17 @@ static void find_mlx5_path(void)
  */
 __attribute__((used)) const char *shim_dlopen_name(const char *name, int flags)
 {
-	bool mlx5 = leads_to(&mlx5_lead, name);
-	const char *path;
+	struct lead *l = leads, *end = leads + sizeof(leads) / sizeof(*leads);
 
 	find_dlopen();
-	if (!mlx5 && !leads_to(&verbs_lead, name))
+	while (l < end && !leads_to(l, name))
+		l++;
+	if (l == end)
 		return name;
 	/* What is not there yet is not to be loaded. */
 	if ((flags & RTLD_NOLOAD) && !shim_real_dlopen(name, flags))
 		return name;
-	if (mlx5)
-		pthread_once(&mlx5_once, find_mlx5_path);
-	else
-		pthread_once(&verbs_once, find_verbs_path);
-	path = mlx5 ? mlx5_lead.path : verbs_lead.path;
-	return *path ? path : name;
+	return find_path(l) ?: name;
 }
 
 /*

@@ -45,6 +45,31 @@ static void keeps_errors_and_flags(void **state)
 	assert_non_null(dlopen(NULL, RTLD_NOW));
 }
 
+static void *open_verbs(void *arg)
+{
+	(void)arg;
+	usleep(100000);
+	return dlopen("libibverbs.so.1", RTLD_NOW);
+}
+
+/*
+ * The first two open it at once, and one of these from a constructor: the dynamic linker has a lock
+ * meanwhile that the other waits for.
+ */
+static void is_opened_in_constructor(void **state)
+{
+	pthread_t thread;
+	void *handle;
+
+	(void)state;
+	alarm(30);
+	assert_int_equal(pthread_create(&thread, NULL, open_verbs, NULL), 0);
+	assert_non_null(dlopen("verbs_in_constructor.so", RTLD_NOW));
+	assert_int_equal(pthread_join(thread, &handle), 0);
+	alarm(0);
+	assert_non_null(handle);
+}
+
 static void is_libibverbs(void **state)
 {
 	void *handle = dlopen("libibverbs.so.1", RTLD_NOW);
@@ -141,6 +166,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_errors_and_flags),
 		cmocka_unit_test(finds_by_runpath),
+		cmocka_unit_test(is_opened_in_constructor),
 		cmocka_unit_test(is_libibverbs),
 		cmocka_unit_test(is_libmlx5),
 		cmocka_unit_test(notes_cpus_of_main),
