@@ -187,7 +187,8 @@ struct ibv_cq_ex *shim_create_cq_with(struct shim_ctx *ctx, shim_create_cq_fn fn
 	struct shim_cq *c;
 	uint32_t cqe;
 
-	if (!ctx || ctx->plain || (attr->comp_mask & ~KNOWN_ATTR)) {
+	if (!ctx || ctx->plain || (attr->comp_mask & ~KNOWN_ATTR) ||
+	    (attr->wc_flags & ~(uint64_t)IBV_CREATE_CQ_SUP_WC_FLAGS)) {
 		cq = fn(arg, attr);
 		forget_old(cq ? ibv_cq_ex_to_cq(cq) : NULL);
 		return cq;
