@@ -63,8 +63,11 @@ enum {
 /* Seconds without anything to do after which it ends. */
 enum { IDLE = 1 };
 
-/* Bytes: many times what the calls of the provider and the page of soft completions need */
-enum { STACK = 256 * 1024 };
+/*
+ * Bytes: many times what the calls of the provider and the page of soft completions need. The
+ * program's thread-local variables are on it, too, and few programs have more than 64 KB of these.
+ */
+enum { STACK = 512 * 1024 };
 
 static bool holds(const struct shim_member *m)
 {
@@ -272,7 +275,7 @@ static bool start_helper(struct shim_member *m)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = shim_sys.create_thread(&thread, &attr, helper, m);
 	if (err == EINVAL) {
-		/* The program's thread-local variables are on it, too. */
+		/* This program has more of them than that. */
 		pthread_attr_setstacksize(&attr, size);
 		err = shim_sys.create_thread(&thread, &attr, helper, m);
 	}
