@@ -75,8 +75,9 @@ bool shim_comp_translate(struct shim_soft *e)
  * shim_comp_join - make a CQ ready for the tags of a flow
  * @f: the flow; shim_class_lock is held, and its member is not locked
  *
- * Returns when nobody polls its CQ without the lock any more. The CQ stays active until
- * %SHIM_ON_GOVERN.
+ * Returns when nobody polls its CQ without the lock any more. Until then who looks for an event's
+ * cause takes nothing from the provider: it would overtake what such a poll takes. The CQ stays
+ * active until %SHIM_ON_GOVERN.
  */
 void shim_comp_join(struct shim_qp *f)
 {
@@ -86,9 +87,14 @@ void shim_comp_join(struct shim_qp *f)
 	shim_lock(&m->lock);
 	was_active = f->cq->active;
 	shim_qp_step(f, SHIM_ON_JOIN);
+	f->cq->joining = !was_active;
 	shim_unlock(&m->lock);
-	if (!was_active)
-		shim_pollers_wait();
+	if (was_active)
+		return;
+	shim_pollers_wait();
+	shim_lock(&m->lock);
+	f->cq->joining = false;
+	shim_unlock(&m->lock);
 }
 
 /**

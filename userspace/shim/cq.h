@@ -63,6 +63,7 @@ struct shim_soft {
  *	shim_size_lock
  * @spare: entries that all flows together have for the pieces; changes under shim_size_lock,
  *	read without it
+ * @joining: threads may still poll without the lock, though @active is set
  * @spare_now: @spare when a batch was begun, so that it does not change meanwhile
  * @woken: the program polls now, and has armed the CQ before
  * @looked_ns: when the CQ was looked at last
@@ -103,6 +104,7 @@ struct shim_cq {
 	bool active;
 	bool ex;
 	bool raw;
+	bool joining;
 	struct shim_zombies zombies;
 	int asked;
 	int reserved;

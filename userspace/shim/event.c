@@ -140,7 +140,8 @@ bool shim_comp_is_news(struct shim_cq *c)
 		return true;
 	shim_lock(&m->lock);
 	news = c->shown && c->shown != pthread_self();
-	news = news || !has_none(c);
+	/* Others may poll without the lock: their completions must not be overtaken. */
+	news = news || !c->active || c->joining || !has_none(c);
 	if (news)
 		c->shown = 0;
 	/* The program is there and sleeps: the helper need not look for it. */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Threads that take turns while a provider keeps its lock of an extended CQ over a
- * session: none of them waits for ever.
+ * Threads that take turns. While a provider keeps its lock of an extended CQ over a session none
+ * of them waits for ever, and what one of them polls comes in order whatever the others do.
  */
+#include <string.h>
+
 #include "coop.h"
 #include "event.h"
 #include "prog.h"
@@ -144,8 +146,93 @@ static void sessions_keep_lock(void **state)
 	shim_destroy_cq(ibv_cq_ex_to_cq(&session.p.cq->cq));
 }
 
+/* One thread polls, one gets events, and the class changes while receives complete. */
+enum { ORDERS = 400, ORDER_RECEIVES = 200 };
+
+static struct {
+	struct prog p;
+	uint64_t come;
+	uint64_t next;
+	bool wrong;
+} order;
+
+static bool order_goes_on(void)
+{
+	coop_yield();
+	return !order.wrong && order.next < ORDER_RECEIVES;
+}
+
+static void order_poll(void)
+{
+	struct ibv_wc wc;
+
+	while (order_goes_on())
+		if (prog_poll_one(&order.p, &wc))
+			order.wrong |= wc.wr_id != order.next++;
+}
+
+static void order_news(void)
+{
+	struct shim_cq *c = shim_map_find(&shim_cqs, order.p.cq);
+
+	while (order_goes_on())
+		shim_comp_is_news(c);
+}
+
+static void order_change(void)
+{
+	uint32_t i = 0;
+
+	while (order_goes_on()) {
+		fake_kernel.class_id = i++ % 2 ? RISO_CLASS_LATENCY : RISO_CLASS_BANDWIDTH;
+		shim_set_class(&order.p.qp->ex.qp_base, fake_kernel.class_id);
+	}
+}
+
+static void order_receive(void)
+{
+	struct fake_cq *cq = order.p.cq;
+
+	while (order_goes_on())
+		if (order.come < ORDER_RECEIVES)
+			cq->ring[cq->tail++ % FAKE_CQ] = (struct fake_cqe) {
+				.wc = { .wr_id = order.come++, .opcode = IBV_WC_RECV },
+			};
+}
+
+static void (*const order_does[])(void) = {
+	order_poll, order_news, order_change, order_receive,
+};
+
+static void order_thread(unsigned int thread)
+{
+	order_does[thread]();
+}
+
+static void receives_in_order(void **state)
+{
+	uint64_t n;
+
+	(void)state;
+	for (n = 1; n <= ORDERS && !order.wrong; n++) {
+		memset(&order, 0, sizeof(order));
+		fake_kernel.class_id = RISO_CLASS_LATENCY;
+		fake_ctx = shim_open_device(&fake_verbs.device);
+		order.p.cq = prog_make_cq(2 * PROG_DEPTH);
+		order.p.qp = prog_make_qp(&order.p, order.p.cq, 0);
+		coop_run(n, order_thread, ARRAY_SIZE(order_does));
+		shim_destroy_qp(&order.p.qp->ex.qp_base);
+		shim_destroy_cq(ibv_cq_ex_to_cq(&order.p.cq->cq));
+		shim_close_device(fake_ctx);
+		fake_ctx = NULL;
+	}
+	if (order.wrong)
+		fail_msg("seed %ju", (uintmax_t)n - 1);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST_EMPTY(sessions_keep_lock),
+	PROG_TEST_EMPTY(receives_in_order),
 };
 
 const struct prog_tests prog_session_tests = { tests, ARRAY_SIZE(tests) };
