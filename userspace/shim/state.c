@@ -165,17 +165,17 @@ void shim_qp_step(struct shim_qp *f, enum shim_qp_event event)
  * shim_qp_passes - shall calls go straight to the provider?
  * @f: the flow
  *
- * Those of class latency do, once nothing is held or being built. While the device is open all
- * do, once the last tagged one has a completion: none that goes straight retires it. Pieces
- * that are out take more room in the provider's queue than the program knows of.
+ * Those of class latency do, and while the device is open all do, once nothing is held or being
+ * built and the last tagged one has a completion: none that goes straight retires it. Pieces that
+ * are out take more room in the provider's queue than the program knows of.
  *
  * Return: true if so.
  */
 bool shim_qp_passes(const struct shim_qp *f)
 {
-	bool open = !f->sq.silent && shim_member_is_open(f->ctx->m);
+	bool free = f->class_id == RISO_CLASS_LATENCY || shim_member_is_open(f->ctx->m);
 
-	return (open || f->alone || f->class_id == RISO_CLASS_LATENCY) &&
+	return (f->alone || (free && !f->sq.silent)) &&
 	       !shim_queue_len(f) && !f->build.open && !f->sq.chunks;
 }
 

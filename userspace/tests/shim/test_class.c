@@ -163,6 +163,37 @@ static void gone_for_class(void **state)
 	prog_expect(p, 1, IBV_WC_SUCCESS);
 }
 
+/* Posts and polls one after the other: the CQ is not active in the end. */
+static void expect_inactive_soon(struct prog *p)
+{
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	uint32_t i;
+
+	for (i = 0; i < 10; i++) {
+		assert_int_equal(prog_post(p->qp, IBV_WR_SEND, i, 8, IBV_SEND_SIGNALED), 0);
+		fake_run(p->qp, 1);
+		prog_expect(p, i, IBV_WC_SUCCESS);
+		fake_kernel.now += MSEC;
+	}
+	assert_false(c->active);
+	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+}
+
+/* One of class latency passes when what it had out without a completion is done. */
+static void latency_with_silent_out(void **state)
+{
+	struct prog *p = *state;
+
+	fake_grant(RISO_USER_TX, MB);
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 2, 8, 0), 0);
+	prog_drive(p);
+	prog_choose(p, RISO_CLASS_LATENCY);
+	fake_run(p->qp, 2);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	expect_inactive_soon(p);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(latency_passes),
 	PROG_TEST_EMPTY(wish_kept),
@@ -170,6 +201,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(class_by_poll),
 	PROG_TEST(class_by_helper),
 	PROG_TEST(gone_for_class),
+	PROG_TEST(latency_with_silent_out),
 };
 
 const struct prog_tests prog_class_tests = { tests, ARRAY_SIZE(tests) };
