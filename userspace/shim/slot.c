@@ -174,7 +174,7 @@ void shim_retire_slots(struct shim_slots *s, struct shim_slot *slot, bool failed
 	s->flow->sq.silent = 0;
 	s->flow->sq.quiet = 0;
 	/* The CQ stays active until this completion is with the program. */
-	if (shim_qp_passes(s->flow)) {
+	if (s->flow->state == SHIM_QP_LEAVING || shim_qp_passes(s->flow)) {
 		shim_qp_step(s->flow, SHIM_ON_PASS);
 		shim_qp_step(s->flow, SHIM_ON_CLEAR);
 	}

@@ -194,6 +194,20 @@ static void latency_with_silent_out(void **state)
 	expect_inactive_soon(p);
 }
 
+/* The device is paced for a moment, while the last one completes that was governed. */
+static void opens_again(void **state)
+{
+	struct prog *p = *state;
+
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	fake_kernel.k.mode = RISO_USER_PACED;
+	fake_run(p->qp, 1);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	expect_inactive_soon(p);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(latency_passes),
 	PROG_TEST_EMPTY(wish_kept),
@@ -202,6 +216,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(class_by_helper),
 	PROG_TEST(gone_for_class),
 	PROG_TEST(latency_with_silent_out),
+	PROG_TEST(opens_again),
 };
 
 const struct prog_tests prog_class_tests = { tests, ARRAY_SIZE(tests) };
