@@ -313,7 +313,8 @@ static bool completes_in(void *value, void *arg)
  * It would see the completions of chunks. So nothing that completes there is governed, also
  * if it comes later.
  *
- * Return: 0, or EBUSY as shim_release_qp() for one of the queue pairs.
+ * Return: 0, or EBUSY as shim_release_qp() for one of the queue pairs, or if something that was
+ * governed has completions to come there.
  */
 int shim_release_cq(struct ibv_cq *cq)
 {
@@ -329,6 +330,11 @@ int shim_release_cq(struct ibv_cq *cq)
 		if (!release_flow(f))
 			err = EBUSY;
 	shim_unlock(&shim_class_lock);
+	shim_lock(&c->ctx->m->lock);
+	shim_cq_update(c);
+	if (c->active)
+		err = EBUSY;
+	shim_unlock(&c->ctx->m->lock);
 	return err;
 }
 

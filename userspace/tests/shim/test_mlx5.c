@@ -433,6 +433,23 @@ static void memory_of_cq(void **state)
 	shim_destroy_qp(&first->ex.qp_base);
 }
 
+/* The memory would tell of pieces that are out. Later it may be had. */
+static void memory_of_busy_cq(void **state)
+{
+	struct prog *p = *state;
+
+	p->qp = make_qp(p);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 4 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, 4 * fake_cost(FAKE_CHUNK));
+	prog_drive(p);
+	assert_int_equal(p->qp->posted, 4);
+	assert_int_equal(ask_memory(p, MLX5DV_OBJ_CQ), EBUSY);
+	fake_run(p->qp, UINT32_MAX);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	assert_int_equal(ask_memory(p, MLX5DV_OBJ_CQ), 0);
+}
+
 /* Nothing was handed out, or nothing of a queue. */
 static void no_memory_of_queues(void **state)
 {
@@ -461,6 +478,7 @@ static const struct CMUnitTest tests[] = {
 	MLX5_TEST(memory_of_busy_qp),
 	MLX5_TEST(memory_of_full_qp),
 	MLX5_TEST(memory_of_cq),
+	MLX5_TEST(memory_of_busy_cq),
 	MLX5_TEST(no_memory_of_queues),
 };
 
