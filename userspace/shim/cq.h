@@ -64,6 +64,10 @@ struct shim_soft {
  * @spare: entries that all flows together have for the pieces; changes under shim_size_lock,
  *	read without it
  * @joining: threads may still poll without the lock, though @active is set
+ * @awaits: the program has armed the CQ since it was told of an event last
+ * @due: the program has polled a completion since then that came after arming: an event is on its
+ *	way that it may wait for
+ * @older: completions in @soft that were there when the CQ was armed
  * @spare_now: @spare when a batch was begun, so that it does not change meanwhile
  * @woken: the program polls now, and has armed the CQ before
  * @looked_ns: when the CQ was looked at last
@@ -105,6 +109,9 @@ struct shim_cq {
 	bool ex;
 	bool raw;
 	bool joining;
+	bool awaits;
+	bool due;
+	uint32_t older;
 	struct shim_zombies zombies;
 	int asked;
 	int reserved;

@@ -30,7 +30,7 @@
 enum { NOT_ASKED = -1 };
 
 /* Translate @num completions in place. Returns the number that the program shall see. */
-static int shim_translate_all(int num, struct ibv_wc *wc)
+static int shim_translate_all(struct shim_cq *c, int num, struct ibv_wc *wc)
 {
 	struct shim_soft e;
 	int kept = 0;
@@ -41,6 +41,7 @@ static int shim_translate_all(int num, struct ibv_wc *wc)
 		if (!shim_comp_translate(&e))
 			continue;
 		shim_soft_seen(&e);
+		shim_cq_due(c);
 		wc[kept++] = e.wc;
 	}
 	return kept;
@@ -71,14 +72,14 @@ static int poll_governed(struct shim_cq *c, int num, struct ibv_wc *wc, int got)
 	int want;
 
 	if (got > 0)
-		n = shim_translate_all(got, wc);
+		n = shim_translate_all(c, got, wc);
 	n += pop_kept(c, num - n, wc + n);
 	while (n < num && !is_empty) {
 		want = num - n;
 		got = c->ctx->ops.poll_cq(c->cq, want, wc + n);
 		if (got < 0)
 			return n ? n : got;
-		n += shim_translate_all(got, wc + n);
+		n += shim_translate_all(c, got, wc + n);
 		is_empty = got < want;
 		if (is_empty)
 			shim_comp_bury(c);

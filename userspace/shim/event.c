@@ -31,6 +31,8 @@
 static void note_armed(struct shim_cq *c)
 {
 	c->armed = true;
+	c->awaits = true;
+	c->older = c->soft_tail - c->soft_head;
 	c->owes = c->soft_head != c->soft_tail;
 	shim_cq_set_unseen(c, 1);
 }
@@ -122,12 +124,21 @@ static bool has_none(struct shim_cq *c)
 	return none;
 }
 
+/* The program is told of an event; the member is locked. */
+static void note_told(struct shim_cq *c)
+{
+	c->shown = 0;
+	c->awaits = false;
+	c->due = false;
+}
+
 /**
  * shim_comp_is_news - was an event raised for a completion of the program?
  * @c: the CQ, whose event is not acknowledged
  *
  * If not, it is armed again. Where another thread has polled something since an event was
- * told last, this one may have been for that, and the one who waits has to hear of it.
+ * told last, this one may have been for that, and the one who waits has to hear of it. So may
+ * who has armed the CQ and has polled something that came later, before its event came.
  *
  * Return: true if it was, or if that cannot be told.
  */
@@ -139,11 +150,11 @@ bool shim_comp_is_news(struct shim_cq *c)
 	if (!shim_cq_is_active(c))
 		return true;
 	shim_lock(&m->lock);
-	news = c->shown && c->shown != pthread_self();
+	news = c->due || (c->shown && c->shown != pthread_self());
 	/* Others may poll without the lock: their completions must not be overtaken. */
 	news = news || !c->active || c->joining || !has_none(c);
 	if (news)
-		c->shown = 0;
+		note_told(c);
 	/* The program is there and sleeps: the helper need not look for it. */
 	shim_cq_set_unseen(c, 1);
 	if (shim_member_news(m))
@@ -151,6 +162,14 @@ bool shim_comp_is_news(struct shim_cq *c)
 	shim_cq_update(c);
 	shim_unlock_and_drive(m);
 	return news;
+}
+
+/* The program is told of an event, whatever it was raised for. */
+static void tell(struct shim_cq *c)
+{
+	shim_lock(&c->ctx->m->lock);
+	note_told(c);
+	shim_unlock(&c->ctx->m->lock);
 }
 
 /* Will ibv_get_cq_event() sleep? */
@@ -186,10 +205,12 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
 	any = !sleeps(channel);
 	for (;;) {
 		err = shim_real.get_cq_event(channel, cq, cq_context);
-		if (err || any)
+		if (err)
 			return err;
 		c = shim_map_find(&shim_cqs, *cq);
-		if (!c || shim_comp_is_news(c))
+		if (c && any)
+			tell(c);
+		if (!c || any || shim_comp_is_news(c))
 			return 0;
 		shim_real.ack_cq_events(*cq, 1);
 	}

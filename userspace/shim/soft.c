@@ -77,6 +77,10 @@ void shim_soft_pop(struct shim_cq *c, struct shim_soft *e)
 {
 	*e = c->soft[c->soft_head++ % c->soft_num];
 	shim_soft_seen(e);
+	if (c->older)
+		c->older--;
+	else
+		shim_cq_due(c);
 	if (c->soft_head == c->soft_tail) {
 		c->soft_head = 0;
 		c->soft_tail = 0;
@@ -141,5 +145,6 @@ void shim_soft_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
 			c->soft[to++ % c->soft_num] = *e;
 	}
 	c->soft_tail = to;
+	c->older = 0;
 	shim_cq_update(c);
 }

@@ -42,4 +42,13 @@ static inline void shim_cq_shown(struct shim_cq *c)
 	c->shown = !c->shown || c->shown == me ? me : SHIM_SEVERAL;
 }
 
+/**
+ * shim_cq_due - note that the program gets a completion that came after it had armed the CQ
+ * @c: the CQ; its member is locked
+ */
+static inline void shim_cq_due(struct shim_cq *c)
+{
+	c->due |= c->awaits;
+}
+
 #endif /* SHIM_SOFT_H */
