@@ -35,8 +35,9 @@ comes_to_its_end()
 	[ "$statuses" = "0 0" ] && grep -Eq "^ *$1 +$2 " "$dir/client"
 }
 
-# Perftest polls once for each event, and posts though it has found nothing. The first event, and one
-# that is there when it calls, may be that of a chunk: programs.rst says so.
+# Perftest polls once for each event, and posts though it has found nothing. An event that is there
+# when it calls may be that of a chunk, if the message takes longer than 100 ms, as it may on a busy
+# host: programs.rst says so.
 had_empty_event()
 {
 	[[ " ${words[*]} " = *" -e "* ]] && grep -q "Couldn't post send" "$dir/client"

@@ -59,6 +59,8 @@ bool shim_comp_translate(struct shim_soft *e)
 		if (s->flow)
 			shim_set_flush(s->flow);
 	}
+	if (s->flow && (slot->flags & SHIM_SLOT_ASKED))
+		s->flow->cq->awaited = success && verdict == RISO_HIDE;
 	if (verdict == RISO_HIDE)
 		return false;
 	e->wc.wr_id = slot->wr_id;
@@ -125,6 +127,7 @@ void shim_comp_detach(struct shim_qp *f)
 
 	shim_comp_abandon(c, f->slots);
 	f->slots = NULL;
+	c->awaited = false;
 	c->flows--;
 	shim_qp_step(f, SHIM_ON_DETACH);
 	shim_cq_update(c);

@@ -68,6 +68,10 @@ struct shim_soft {
  * @due: the program has polled a completion since then that came after arming: an event is on its
  *	way that it may wait for
  * @older: completions in @soft that were there when the CQ was armed
+ * @unknown: the program was told of no event since the CQ became active, so an event may be for
+ *	what it polled before
+ * @awaited: a completion that the program has asked for is still to come, as that of a piece of its
+ *	message has come
  * @spare_now: @spare when a batch was begun, so that it does not change meanwhile
  * @woken: the program polls now, and has armed the CQ before
  * @looked_ns: when the CQ was looked at last
@@ -112,6 +116,8 @@ struct shim_cq {
 	bool awaits;
 	bool due;
 	uint32_t older;
+	bool unknown;
+	bool awaited;
 	struct shim_zombies zombies;
 	int asked;
 	int reserved;

@@ -27,6 +27,15 @@
 #include "shim.h"
 #include "soft.h"
 
+enum {
+	NS_PER_MS = 1000000,
+	/*
+	 * 100 ms: for so long a call is held that has found an event, if that was for a chunk. Most
+	 * messages do not take longer.
+	 */
+	PATIENCE_NS = 100 * NS_PER_MS,
+};
+
 /* The program has armed a CQ that is active; its member is locked. */
 static void note_armed(struct shim_cq *c)
 {
@@ -128,6 +137,7 @@ static bool has_none(struct shim_cq *c)
 static void note_told(struct shim_cq *c)
 {
 	c->shown = 0;
+	c->unknown = false;
 	c->awaits = false;
 	c->due = false;
 }
@@ -153,6 +163,8 @@ bool shim_comp_is_news(struct shim_cq *c)
 	news = c->due || (c->shown && c->shown != pthread_self());
 	/* Others may poll without the lock: their completions must not be overtaken. */
 	news = news || !c->active || c->joining || !has_none(c);
+	/* Who waits for the event of what was polled before hears of what is to come, at least. */
+	news = news || (c->unknown && !c->awaited);
 	if (news)
 		note_told(c);
 	/* The program is there and sleeps: the helper need not look for it. */
@@ -165,23 +177,28 @@ bool shim_comp_is_news(struct shim_cq *c)
 }
 
 /* The program is told of an event, whatever it was raised for. */
-static void tell(struct shim_cq *c)
+static void tell_any(struct shim_cq *c)
 {
 	shim_lock(&c->ctx->m->lock);
 	note_told(c);
 	shim_unlock(&c->ctx->m->lock);
 }
 
-/* Will ibv_get_cq_event() sleep? */
-static bool sleeps(struct ibv_comp_channel *channel)
+/* May a call that finds no event sleep? */
+static bool may_sleep(const struct ibv_comp_channel *channel)
+{
+	int flags = fcntl(channel->fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+/* Is there an event, or will there be one until then? */
+static bool has_event(const struct ibv_comp_channel *channel, uint64_t until)
 {
 	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
-	int flags;
+	uint64_t now = shim_sys.now();
 
-	if (poll(&p, 1, 0))
-		return false;
-	flags = fcntl(channel->fd, F_GETFL);
-	return flags >= 0 && !(flags & O_NONBLOCK);
+	return poll(&p, 1, until > now ? (until - now) / NS_PER_MS : 0) > 0;
 }
 
 /* May an event be one that says nothing to the program? */
@@ -192,26 +209,33 @@ static bool may_hide(const struct shim_ctx *ctx)
 		__atomic_load_n(&ctx->m->hidden, __ATOMIC_RELAXED));
 }
 
-/* The next event that says something to the program; one that does not sleep has any. */
+/*
+ * The next event that says something to the program. Who may not sleep gets any. Who finds one may
+ * have been woken up in poll(), and have other things to do: it gets any after a while.
+ */
 static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
 					      struct ibv_cq **cq, void **cq_context)
 {
+	uint64_t until = shim_sys.now() + PATIENCE_NS;
 	struct shim_cq *c;
-	bool any;
+	bool any, found;
 	int err;
 
 	if (shim_is_refused())
 		return -1;
-	any = !sleeps(channel);
+	any = !may_sleep(channel);
+	found = any || has_event(channel, 0);
 	for (;;) {
 		err = shim_real.get_cq_event(channel, cq, cq_context);
 		if (err)
 			return err;
 		c = shim_map_find(&shim_cqs, *cq);
-		if (c && any)
-			tell(c);
-		if (!c || any || shim_comp_is_news(c))
+		if (!c || (!any && shim_comp_is_news(c)))
 			return 0;
+		if (any || (found && !has_event(channel, until))) {
+			tell_any(c);
+			return 0;
+		}
 		shim_real.ack_cq_events(*cq, 1);
 	}
 }
@@ -224,7 +248,7 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
  *
  * Completions of chunks raise events, too. A call that sleeps here sleeps on. One that
  * finds an event may come from a program that was woken up elsewhere, as in poll(), and
- * may not be held here: it finds an empty CQ, as programs have to expect.
+ * may not be held here for long: then it finds an empty CQ, as programs have to expect.
  *
  * Return: 0, or -1 and errno.
  */

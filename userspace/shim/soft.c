@@ -32,7 +32,8 @@ void shim_cq_update(struct shim_cq *c)
 	/* What the program did before was not noted. */
 	if (active && !c->active) {
 		shim_cq_seen(c);
-		c->shown = SHIM_SEVERAL;
+		c->unknown = true;
+		c->awaited = false;
 	}
 	/* Pairs with the acquire in shim_cq_is_active(). */
 	__atomic_store_n(&c->active, active, __ATOMIC_RELEASE);
@@ -146,5 +147,6 @@ void shim_soft_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
 	}
 	c->soft_tail = to;
 	c->older = 0;
+	c->awaited = false;
 	shim_cq_update(c);
 }

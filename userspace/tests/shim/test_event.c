@@ -4,6 +4,7 @@
  * chunks besides.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "event.h"
@@ -210,7 +211,7 @@ static void armed_late(void **state)
 
 /*
  * Who sleeps for an event sleeps on when a chunk has completed; who was woken up by poll()
- * is not held, though he slept for one before.
+ * is not held for long, though he slept for one before.
  */
 static struct prog *sleeper;
 
@@ -284,8 +285,9 @@ static void events_of_chunks(void **state)
 {
 	struct prog *p = *state;
 	struct ibv_comp_channel channel = { .context = fake_ctx };
+	static const char many[32];
 	int ends[2];
-	char c = 0;
+	char c;
 
 	assert_int_equal(pipe(ends), 0);
 	channel.fd = ends[0];
@@ -297,13 +299,12 @@ static void events_of_chunks(void **state)
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
 	/* Woken up by poll() */
-	assert_int_equal(write(ends[1], &c, 1), 1);
+	assert_int_equal(write(ends[1], many, 1), 1);
 	chunks_complete();
 	expect_event(&channel);
 	prog_expect_none(p);
 	prog_arm(p);
 	/* As one that does not sleep */
-	assert_int_equal(read(ends[0], &c, 1), 1);
 	assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
 	expect_event(&channel);
 	prog_expect_none(p);
@@ -315,16 +316,26 @@ static void events_of_chunks(void **state)
 	assert_true(p->cq->taken > 4);
 	prog_expect(p, 1, IBV_WC_SUCCESS);
 	prog_expect_none(p);
+	/* It finds that of the first chunk, and others come soon. */
+	prog_arm(p);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, 16 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	assert_int_equal(write(ends[1], many, sizeof(many)), sizeof(many));
+	chunks_complete();
+	expect_event(&channel);
+	prog_expect(p, 2, IBV_WC_SUCCESS);
+	while (poll(&(struct pollfd) { .fd = ends[0], .events = POLLIN }, 1, 0) > 0)
+		assert_int_equal(read(ends[0], &c, 1), 1);
 	/* Woken up by poll() again */
 	fake_verbs.at_sleep = NULL;
 	prog_arm(p);
-	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, 4 * FAKE_CHUNK,
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 3, 4 * FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
-	assert_int_equal(write(ends[1], &c, 1), 1);
+	assert_int_equal(write(ends[1], many, 1), 1);
 	chunks_complete();
 	expect_event(&channel);
 	prog_expect_none(p);
-	prog_pump(p, 2, 1);
+	prog_pump(p, 3, 1);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -435,6 +446,59 @@ static void event_after_poll(void **state)
 	close(ends[1]);
 }
 
+/* Nor is it told of the first chunk, as its message has a completion still to come. */
+static void event_of_first_chunk(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel = { .context = fake_ctx };
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	channel.fd = ends[0];
+	sleeper = p;
+	fake_verbs.from = p->cq;
+	fake_verbs.at_sleep = chunks_complete;
+	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
+	prog_arm(p);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	expect_event(&channel);
+	assert_int_equal(p->qp->run, 16);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	fake_verbs.at_sleep = NULL;
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* What it polled while nothing was paced may have an event on its way, and nothing else comes. */
+static void event_from_before(void **state)
+{
+	struct prog *p = *state;
+	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
+	struct ibv_comp_channel channel = { .context = fake_ctx };
+	struct ibv_wc wc;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	channel.fd = ends[0];
+	fake_verbs.from = p->cq;
+	sleeper = p;
+	prog_choose(p, RISO_CLASS_LATENCY);
+	prog_expect_none(p);
+	assert_false(c->active);
+	prog_arm(p);
+	fake_receive(p->cq);
+	p->cq->armed = false;
+	assert_int_equal(prog_poll_one(p, &wc), 1);
+	prog_choose(p, RISO_CLASS_BANDWIDTH);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK, 0), 0);
+	fake_verbs.at_sleep = event_comes;
+	expect_event(&channel);
+	fake_verbs.at_sleep = NULL;
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(armed_computes),
 	PROG_TEST(armed),
@@ -444,6 +508,8 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(latency_arms_no_more),
 	PROG_TEST(event_of_another),
 	PROG_TEST(event_after_poll),
+	PROG_TEST(event_of_first_chunk),
+	PROG_TEST(event_from_before),
 	PROG_TEST(events_of_chunks),
 	PROG_TEST(armed_and_destroyed),
 	PROG_TEST(armed_and_in_error),
