@@ -68,6 +68,27 @@ sends()
 	return 1
 }
 
+# Did the server end in libfabric, which tells of the signal?
+ended_in_libfabric()
+{
+	sed -n '/terminated with signal 11/{n;p}' "$dir/server" | grep -q libfabric
+}
+
+# Where a message comes between a look at the queue and one at the events, libfabric 1.17 takes it
+# after it has closed the connection, and posts a receive there. It may do so without the shim, too,
+# where it loses the processor in between.
+datagrams()
+{
+	local try
+
+	for try in 1 2 3; do
+		runs fabric 'verbs;ofi_rxm' rdm "$@" && return
+		ended_in_libfabric || return
+		ktap_print_msg "libfabric had closed the connection, try $try"
+	done
+	return 1
+}
+
 # copied SHIM: the server goes on until it is killed. $pid is the shell around it, and
 # killing that would leave the server to the next listens_on.
 copied()
@@ -104,8 +125,8 @@ ktap_print_header
 ktap_set_plan 8
 check "libfabric: messages of 1 MB" waited runs fabric verbs msg -I 20 -S 1048576
 check "libfabric: small messages" runs fabric verbs msg -I 100 -S 64
-check "libfabric: datagrams, reliable" waited runs fabric 'verbs;ofi_rxm' rdm -I 20 -S 1048576
-check "libfabric: small ones" runs fabric 'verbs;ofi_rxm' rdm -I 100 -S 64
+check "libfabric: datagrams, reliable" waited datagrams -I 20 -S 1048576
+check "libfabric: small ones" datagrams -I 100 -S 64
 check "rsockets" waited runs streams -S 1000000 -C 8 -I 4
 check "rsockets: copy a file" waited copies
 check "fio: WRITEs" waited runs fios write
