@@ -460,6 +460,8 @@ static int shim_reset_qp(struct shim_qp *f, struct ibv_qp_attr *attr, int mask)
 		f->flush = false;
 		/* Pairs with the acquire in shim_queue_stage(). */
 		__atomic_store_n(&f->finished, f->accepted, __ATOMIC_RELEASE);
+		if (f->state == SHIM_QP_LEAVING)
+			shim_qp_step(f, SHIM_ON_CLEAR);
 		shim_qp_pass(f);
 		shim_cq_update(f->cq);
 	}

@@ -208,6 +208,21 @@ static void opens_again(void **state)
 	expect_inactive_soon(p);
 }
 
+/* A flow that leaves is reset while the device is paced for a moment. */
+static void leaving_and_reset(void **state)
+{
+	struct prog *p = *state;
+
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	fake_kernel.k.mode = RISO_USER_PACED;
+	prog_modify(p, IBV_QPS_RESET);
+	prog_modify(p, IBV_QPS_RTS);
+	prog_expect_none(p);
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	expect_inactive_soon(p);
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(latency_passes),
 	PROG_TEST_EMPTY(wish_kept),
@@ -217,6 +232,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(gone_for_class),
 	PROG_TEST(latency_with_silent_out),
 	PROG_TEST(opens_again),
+	PROG_TEST(leaving_and_reset),
 };
 
 const struct prog_tests prog_class_tests = { tests, ARRAY_SIZE(tests) };
