@@ -59,8 +59,10 @@ bool shim_comp_translate(struct shim_soft *e)
 		if (s->flow)
 			shim_set_flush(s->flow);
 	}
-	if (s->flow && (slot->flags & SHIM_SLOT_ASKED))
+	if (s->flow && (slot->flags & SHIM_SLOT_ASKED)) {
 		s->flow->cq->awaited = success && verdict == RISO_HIDE;
+		s->flow->cq->hurried &= s->flow->cq->awaited;
+	}
 	if (verdict == RISO_HIDE)
 		return false;
 	e->wc.wr_id = slot->wr_id;
@@ -96,6 +98,8 @@ void shim_comp_join(struct shim_qp *f)
 	shim_pollers_wait();
 	shim_lock(&m->lock);
 	f->cq->joining = false;
+	/* What these polls returned was not noted either. */
+	f->cq->unknown = true;
 	shim_unlock(&m->lock);
 }
 

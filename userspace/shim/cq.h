@@ -65,13 +65,15 @@ struct shim_soft {
  *	read without it
  * @joining: threads may still poll without the lock, though @active is set
  * @awaits: the program has armed the CQ since it was told of an event last
- * @due: the program has polled a completion since then that came after arming: an event is on its
- *	way that it may wait for
+ * @due: how often the program has then polled a completion that came after arming: so many events
+ *	are on their way that it may wait for
  * @older: completions in @soft that were there when the CQ was armed
  * @unknown: the program was told of no event since the CQ became active, so an event may be for
  *	what it polled before
  * @awaited: a completion that the program has asked for is still to come, as that of a piece of its
  *	message has come
+ * @hurried: the program has waited in vain for the end of this message, and found events of
+ *	chunks only
  * @spare_now: @spare when a batch was begun, so that it does not change meanwhile
  * @woken: the program polls now, and has armed the CQ before
  * @looked_ns: when the CQ was looked at last
@@ -114,10 +116,11 @@ struct shim_cq {
 	bool raw;
 	bool joining;
 	bool awaits;
-	bool due;
+	uint32_t due;
 	uint32_t older;
 	bool unknown;
 	bool awaited;
+	bool hurried;
 	struct shim_zombies zombies;
 	int asked;
 	int reserved;

@@ -40,8 +40,9 @@ enum {
 static void note_armed(struct shim_cq *c)
 {
 	c->armed = true;
+	if (!c->awaits)
+		c->older = c->soft_tail - c->soft_head;
 	c->awaits = true;
-	c->older = c->soft_tail - c->soft_head;
 	c->owes = c->soft_head != c->soft_tail;
 	shim_cq_set_unseen(c, 1);
 }
@@ -138,8 +139,16 @@ static void note_told(struct shim_cq *c)
 {
 	c->shown = 0;
 	c->unknown = false;
-	c->awaits = false;
-	c->due = false;
+	if (c->due)
+		c->due--;
+	else
+		c->awaits = false;
+}
+
+/* Is an event to come that the program is told of? A solicited one may be none of ours. */
+static bool wakes_up_later(const struct shim_cq *c)
+{
+	return c->awaited && !__atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
 }
 
 /**
@@ -164,7 +173,7 @@ bool shim_comp_is_news(struct shim_cq *c)
 	/* Others may poll without the lock: their completions must not be overtaken. */
 	news = news || !c->active || c->joining || !has_none(c);
 	/* Who waits for the event of what was polled before hears of what is to come, at least. */
-	news = news || (c->unknown && !c->awaited);
+	news = news || (c->unknown && !wakes_up_later(c));
 	if (news)
 		note_told(c);
 	/* The program is there and sleeps: the helper need not look for it. */
@@ -176,12 +185,24 @@ bool shim_comp_is_news(struct shim_cq *c)
 	return news;
 }
 
-/* The program is told of an event, whatever it was raised for. */
-static void tell_any(struct shim_cq *c)
+/* The program is told of an event, whatever it was raised for; @waited for another one in vain. */
+static void tell_any(struct shim_cq *c, bool waited)
 {
 	shim_lock(&c->ctx->m->lock);
 	note_told(c);
+	c->hurried |= waited;
 	shim_unlock(&c->ctx->m->lock);
+}
+
+/* May the program be held that has found an event? Once for each message. */
+static bool may_wait(struct shim_cq *c)
+{
+	bool may;
+
+	shim_lock(&c->ctx->m->lock);
+	may = !c->hurried;
+	shim_unlock(&c->ctx->m->lock);
+	return may;
 }
 
 /* May a call that finds no event sleep? */
@@ -192,13 +213,20 @@ static bool may_sleep(const struct ibv_comp_channel *channel)
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
 
-/* Is there an event, or will there be one until then? */
+/*
+ * Is there an event, or will there be one until then? The thread may have one in its hands, which
+ * it would take along if it was cancelled.
+ */
 static bool has_event(const struct ibv_comp_channel *channel, uint64_t until)
 {
 	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
 	uint64_t now = shim_sys.now();
+	int state, n;
 
-	return poll(&p, 1, until > now ? (until - now) / NS_PER_MS : 0) > 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	n = poll(&p, 1, until > now ? (until - now) / NS_PER_MS : 0);
+	pthread_setcancelstate(state, NULL);
+	return n > 0;
 }
 
 /* May an event be one that says nothing to the program? */
@@ -232,8 +260,8 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
 		c = shim_map_find(&shim_cqs, *cq);
 		if (!c || (!any && shim_comp_is_news(c)))
 			return 0;
-		if (any || (found && !has_event(channel, until))) {
-			tell_any(c);
+		if (any || (found && !(may_wait(c) && has_event(channel, until)))) {
+			tell_any(c, !any);
 			return 0;
 		}
 		shim_real.ack_cq_events(*cq, 1);
@@ -246,9 +274,10 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
  * @cq: filled in with the CQ that has an event
  * @cq_context: filled in with what the program gave shim_create_cq()
  *
- * Completions of chunks raise events, too. A call that sleeps here sleeps on. One that
- * finds an event may come from a program that was woken up elsewhere, as in poll(), and
- * may not be held here for long: then it finds an empty CQ, as programs have to expect.
+ * Completions of chunks raise events, too. A call that sleeps here sleeps on, if something
+ * was paced when it began. One that finds an event may come from a program that was woken up
+ * elsewhere, as in poll(), and may not be held here for long: then it finds an empty CQ, as
+ * programs have to expect.
  *
  * Return: 0, or -1 and errno.
  */

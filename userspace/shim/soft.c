@@ -33,7 +33,10 @@ void shim_cq_update(struct shim_cq *c)
 	if (active && !c->active) {
 		shim_cq_seen(c);
 		c->unknown = true;
+		c->due = 0;
+		c->awaits = false;
 		c->awaited = false;
+		c->hurried = false;
 	}
 	/* Pairs with the acquire in shim_cq_is_active(). */
 	__atomic_store_n(&c->active, active, __ATOMIC_RELEASE);
@@ -148,5 +151,6 @@ void shim_soft_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
 	c->soft_tail = to;
 	c->older = 0;
 	c->awaited = false;
+	c->hurried = false;
 	shim_cq_update(c);
 }

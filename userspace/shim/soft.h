@@ -43,12 +43,13 @@ static inline void shim_cq_shown(struct shim_cq *c)
 }
 
 /**
- * shim_cq_due - note that the program gets a completion that came after it had armed the CQ
+ * shim_cq_due - note that the program gets a completion that may have come after it armed the CQ
  * @c: the CQ; its member is locked
  */
 static inline void shim_cq_due(struct shim_cq *c)
 {
-	c->due |= c->awaits;
+	c->due += c->awaits;
+	c->awaits = false;
 }
 
 #endif /* SHIM_SOFT_H */

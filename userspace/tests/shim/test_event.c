@@ -5,6 +5,8 @@
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "event.h"
@@ -499,6 +501,161 @@ static void event_from_before(void **state)
 	close(ends[1]);
 }
 
+static int ends[2];
+
+/* The program has a channel with the file @ends[0]. */
+static void open_channel(struct prog *p, struct ibv_comp_channel *channel)
+{
+	assert_int_equal(pipe(ends), 0);
+	*channel = (struct ibv_comp_channel) { .context = fake_ctx, .fd = ends[0] };
+	fake_verbs.from = p->cq;
+	sleeper = p;
+}
+
+static void close_channel(void)
+{
+	fake_verbs.at_sleep = NULL;
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A completion comes, and its event is on its way. */
+static void receive_before_event(struct prog *p)
+{
+	fake_receive(p->cq);
+	p->cq->armed = false;
+}
+
+/* A message of which the first chunk has completed */
+static void post_large(struct prog *p)
+{
+	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
+	prog_drive(p);
+	fake_run(p->qp, 1);
+}
+
+/* What is to come raises no event, as the program has armed the CQ for solicited ones. */
+static void solicited_event_from_before(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+	struct ibv_wc wc;
+
+	open_channel(p, &channel);
+	prog_choose(p, RISO_CLASS_LATENCY);
+	prog_expect_none(p);
+	assert_int_equal(ibv_req_notify_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1), 0);
+	receive_before_event(p);
+	assert_int_equal(prog_poll_one(p, &wc), 1);
+	prog_choose(p, RISO_CLASS_BANDWIDTH);
+	post_large(p);
+	fake_verbs.at_sleep = event_comes;
+	expect_event(&channel);
+	close_channel();
+}
+
+/* It arms twice, and in between the helper takes what the first event is for. */
+static void event_of_first_arm(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+	struct ibv_wc wc;
+
+	open_channel(p, &channel);
+	p->cq->cq.channel = &channel;
+	post_large(p);
+	prog_arm(p);
+	receive_before_event(p);
+	p->cq->events++;
+	expect_event(&channel);
+	assert_int_equal(prog_poll_one(p, &wc), 1);
+	prog_arm(p);
+	receive_before_event(p);
+	help(p);
+	prog_arm(p);
+	assert_int_equal(prog_poll_one(p, &wc), 1);
+	fake_verbs.at_sleep = event_comes;
+	expect_event(&channel);
+	close_channel();
+}
+
+static void two_events(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+	struct ibv_wc wc;
+	uint32_t i;
+
+	open_channel(p, &channel);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	for (i = 0; i < 2; i++) {
+		prog_arm(p);
+		receive_before_event(p);
+		assert_int_equal(prog_poll_one(p, &wc), 1);
+	}
+	for (i = 0; i < 2; i++) {
+		fake_verbs.at_sleep = event_comes;
+		expect_event(&channel);
+	}
+	close_channel();
+}
+
+static void *gets_event(void *channel)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (!shim_get_cq_event(channel, &cq, &context))
+		shim_real.ack_cq_events(cq, 1);
+	return NULL;
+}
+
+/* A thread that is cancelled takes no event along. */
+static void cancelled_while_held(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+	pthread_t thread;
+
+	open_channel(p, &channel);
+	prog_arm(p);
+	post_large(p);
+	assert_int_equal(p->cq->events, 1);
+	assert_int_equal(write(ends[1], "", 1), 1);
+	assert_int_equal(pthread_create(&thread, NULL, gets_event, &channel), 0);
+	while (!__atomic_load_n(&p->cq->taken, __ATOMIC_RELAXED))
+		sched_yield();
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	assert_int_equal(p->cq->acked, p->cq->taken);
+	close_channel();
+}
+
+/* It is held once for each message. */
+static void held_once(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+
+	open_channel(p, &channel);
+	prog_arm(p);
+	post_large(p);
+	assert_int_equal(write(ends[1], "", 1), 1);
+	expect_event(&channel);
+	prog_expect_none(p);
+	/* One that is held would look for the event that there seems to be. */
+	prog_arm(p);
+	fake_run(p->qp, 1);
+	assert_int_equal(write(ends[1], "..", 2), 2);
+	expect_event(&channel);
+	prog_expect_none(p);
+	close_channel();
+}
+
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(armed_computes),
 	PROG_TEST(armed),
@@ -510,6 +667,11 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(event_after_poll),
 	PROG_TEST(event_of_first_chunk),
 	PROG_TEST(event_from_before),
+	PROG_TEST(solicited_event_from_before),
+	PROG_TEST(event_of_first_arm),
+	PROG_TEST(two_events),
+	PROG_TEST(cancelled_while_held),
+	PROG_TEST(held_once),
 	PROG_TEST(events_of_chunks),
 	PROG_TEST(armed_and_destroyed),
 	PROG_TEST(armed_and_in_error),
