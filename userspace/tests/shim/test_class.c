@@ -194,14 +194,20 @@ static void latency_with_silent_out(void **state)
 	expect_inactive_soon(p);
 }
 
+/* The flow leaves with a work request out, as the device is open, and that is paced again then. */
+static void leave_while_paced(struct prog *p)
+{
+	fake_kernel.k.mode = RISO_USER_OPEN;
+	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
+	fake_kernel.k.mode = RISO_USER_PACED;
+}
+
 /* The device is paced for a moment, while the last one completes that was governed. */
 static void opens_again(void **state)
 {
 	struct prog *p = *state;
 
-	fake_kernel.k.mode = RISO_USER_OPEN;
-	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
-	fake_kernel.k.mode = RISO_USER_PACED;
+	leave_while_paced(p);
 	fake_run(p->qp, 1);
 	prog_expect(p, 1, IBV_WC_SUCCESS);
 	fake_kernel.k.mode = RISO_USER_OPEN;
@@ -213,9 +219,7 @@ static void leaving_and_reset(void **state)
 {
 	struct prog *p = *state;
 
-	fake_kernel.k.mode = RISO_USER_OPEN;
-	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
-	fake_kernel.k.mode = RISO_USER_PACED;
+	leave_while_paced(p);
 	prog_modify(p, IBV_QPS_RESET);
 	prog_modify(p, IBV_QPS_RTS);
 	prog_expect_none(p);

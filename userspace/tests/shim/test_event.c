@@ -211,11 +211,40 @@ static void armed_late(void **state)
 	prog_expect_none(p);
 }
 
-/*
- * Who sleeps for an event sleeps on when a chunk has completed; who was woken up by poll()
- * is not held for long, though he slept for one before.
- */
+/* The program that waits for events */
 static struct prog *sleeper;
+
+static int ends[2];
+
+/* The program has a channel with the file @ends[0]. */
+static void open_channel(struct prog *p, struct ibv_comp_channel *channel)
+{
+	assert_int_equal(pipe(ends), 0);
+	*channel = (struct ibv_comp_channel) { .context = fake_ctx, .fd = ends[0] };
+	fake_verbs.from = p->cq;
+	sleeper = p;
+}
+
+static void close_channel(void)
+{
+	fake_verbs.at_sleep = NULL;
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A completion comes, and its event is on its way. */
+static void receive_before_event(struct prog *p)
+{
+	fake_receive(p->cq);
+	p->cq->armed = false;
+}
+
+/* The program sleeps: the event of its completion comes now, and no other. */
+static void event_comes(void)
+{
+	fake_verbs.at_sleep = NULL;
+	sleeper->cq->events++;
+}
 
 static void chunks_complete(void)
 {
@@ -266,35 +295,30 @@ static void is_polled_elsewhere(void)
 static void event_of_another(void **state)
 {
 	struct prog *p = *state;
-	struct ibv_comp_channel channel = { .context = fake_ctx };
-	int ends[2];
+	struct ibv_comp_channel channel;
 
-	assert_int_equal(pipe(ends), 0);
-	channel.fd = ends[0];
-	sleeper = p;
-	fake_verbs.from = p->cq;
+	open_channel(p, &channel);
 	fake_verbs.at_sleep = is_polled_elsewhere;
 	prog_arm(p);
 	prog_expect_none(p);
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
 	expect_event(&channel);
-	close(ends[0]);
-	close(ends[1]);
+	close_channel();
 }
 
+/*
+ * Who sleeps for an event sleeps on when a chunk has completed; who was woken up by poll()
+ * is not held for long, though he slept for one before.
+ */
 static void events_of_chunks(void **state)
 {
 	struct prog *p = *state;
-	struct ibv_comp_channel channel = { .context = fake_ctx };
+	struct ibv_comp_channel channel;
 	static const char many[32];
-	int ends[2];
 	char c;
 
-	assert_int_equal(pipe(ends), 0);
-	channel.fd = ends[0];
-	sleeper = p;
-	fake_verbs.from = p->cq;
+	open_channel(p, &channel);
 	fake_verbs.at_sleep = chunks_complete;
 	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
 	prog_arm(p);
@@ -338,8 +362,7 @@ static void events_of_chunks(void **state)
 	expect_event(&channel);
 	prog_expect_none(p);
 	prog_pump(p, 3, 1);
-	close(ends[0]);
-	close(ends[1]);
+	close_channel();
 }
 
 static void count_call(void)
@@ -400,15 +423,6 @@ static void armed_and_in_error(void **state)
 	fake_verbs.runs_on = NULL;
 }
 
-static struct prog *sleeper;
-
-/* The program sleeps: the event of its completion comes now, and no other. */
-static void event_comes(void)
-{
-	fake_verbs.at_sleep = NULL;
-	sleeper->cq->events++;
-}
-
 /*
  * Who has armed the CQ and polls its completion before the event has come may wait for that event.
  * There is no other.
@@ -416,18 +430,12 @@ static void event_comes(void)
 static void event_after_poll(void **state)
 {
 	struct prog *p = *state;
-	struct ibv_comp_channel channel = { .context = fake_ctx };
+	struct ibv_comp_channel channel;
 	struct ibv_wc wc;
 	uint32_t rounds;
-	struct ibv_cq *cq;
-	void *context;
-	int ends[2];
 
-	assert_int_equal(pipe(ends), 0);
-	channel.fd = ends[0];
-	fake_verbs.from = p->cq;
+	open_channel(p, &channel);
 	p->cq->cq.channel = &channel;
-	sleeper = p;
 	/* Something is held. */
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
@@ -436,29 +444,21 @@ static void event_after_poll(void **state)
 		/* It may look several times until then. */
 		if (rounds)
 			prog_expect_none(p);
-		fake_receive(p->cq);
-		p->cq->armed = false;
+		receive_before_event(p);
 		assert_int_equal(prog_poll_one(p, &wc), 1);
 		fake_verbs.at_sleep = event_comes;
-		assert_int_equal(shim_get_cq_event(&channel, &cq, &context), 0);
-		shim_real.ack_cq_events(cq, 1);
+		expect_event(&channel);
 	}
-	fake_verbs.at_sleep = NULL;
-	close(ends[0]);
-	close(ends[1]);
+	close_channel();
 }
 
-/* Nor is it told of the first chunk, as its message has a completion still to come. */
+/* Who sleeps is not told of the first chunk, as its message has a completion still to come. */
 static void event_of_first_chunk(void **state)
 {
 	struct prog *p = *state;
-	struct ibv_comp_channel channel = { .context = fake_ctx };
-	int ends[2];
+	struct ibv_comp_channel channel;
 
-	assert_int_equal(pipe(ends), 0);
-	channel.fd = ends[0];
-	sleeper = p;
-	fake_verbs.from = p->cq;
+	open_channel(p, &channel);
 	fake_verbs.at_sleep = chunks_complete;
 	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
 	prog_arm(p);
@@ -467,9 +467,7 @@ static void event_of_first_chunk(void **state)
 	expect_event(&channel);
 	assert_int_equal(p->qp->run, 16);
 	prog_expect(p, 1, IBV_WC_SUCCESS);
-	fake_verbs.at_sleep = NULL;
-	close(ends[0]);
-	close(ends[1]);
+	close_channel();
 }
 
 /* What it polled while nothing was paced may have an event on its way, and nothing else comes. */
@@ -477,53 +475,21 @@ static void event_from_before(void **state)
 {
 	struct prog *p = *state;
 	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
-	struct ibv_comp_channel channel = { .context = fake_ctx };
+	struct ibv_comp_channel channel;
 	struct ibv_wc wc;
-	int ends[2];
 
-	assert_int_equal(pipe(ends), 0);
-	channel.fd = ends[0];
-	fake_verbs.from = p->cq;
-	sleeper = p;
+	open_channel(p, &channel);
 	prog_choose(p, RISO_CLASS_LATENCY);
 	prog_expect_none(p);
 	assert_false(c->active);
 	prog_arm(p);
-	fake_receive(p->cq);
-	p->cq->armed = false;
+	receive_before_event(p);
 	assert_int_equal(prog_poll_one(p, &wc), 1);
 	prog_choose(p, RISO_CLASS_BANDWIDTH);
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK, 0), 0);
 	fake_verbs.at_sleep = event_comes;
 	expect_event(&channel);
-	fake_verbs.at_sleep = NULL;
-	close(ends[0]);
-	close(ends[1]);
-}
-
-static int ends[2];
-
-/* The program has a channel with the file @ends[0]. */
-static void open_channel(struct prog *p, struct ibv_comp_channel *channel)
-{
-	assert_int_equal(pipe(ends), 0);
-	*channel = (struct ibv_comp_channel) { .context = fake_ctx, .fd = ends[0] };
-	fake_verbs.from = p->cq;
-	sleeper = p;
-}
-
-static void close_channel(void)
-{
-	fake_verbs.at_sleep = NULL;
-	close(ends[0]);
-	close(ends[1]);
-}
-
-/* A completion comes, and its event is on its way. */
-static void receive_before_event(struct prog *p)
-{
-	fake_receive(p->cq);
-	p->cq->armed = false;
+	close_channel();
 }
 
 /* A message of which the first chunk has completed */
