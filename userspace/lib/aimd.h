@@ -42,11 +42,10 @@
  *   taken while the short window still fills, and a full queue is as long at 90 % as at
  *   100 %.
  * - Before that test another size of chunks is tried at the floor, and also where the cause is not
- *   local, if the law may choose the size:
- *   small ones cost the processor, large ones are waited for. First it tries twice the size, then
- *   half of it, each for one window. One is kept that meets the target, or makes the latency
- *   shorter by more than a fifth; from one that is kept it goes on in the same direction. When no
- *   size is left to try it tries again after retest_ns.
+ *   local, if the law may choose the size: small ones cost the processor, large ones are waited
+ *   for. First it tries twice the size, then half of it, each for one window. One is kept that
+ *   meets the target, or makes the latency shorter by more than a fifth; from one that is kept it
+ *   goes on in the same direction. When no size is left to try it tries again after retest_ns.
  * - Without groups of B and T there is nobody to hold back, and nothing is changed.
  */
 #ifndef RISO_AIMD_H
