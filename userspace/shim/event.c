@@ -119,21 +119,6 @@ static bool shim_fetch_completion(struct shim_cq *c)
 	return c->soft_head != c->soft_tail;
 }
 
-/* Is there none, also after the CQ has been armed again? */
-static bool has_none(struct shim_cq *c)
-{
-	int solicited = __atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
-	bool none;
-
-	/* Who has a session open looks himself, and may have the provider's lock. */
-	if (!shim_cq_try(c))
-		return false;
-	none = !shim_fetch_completion(c) && !c->ctx->ops.req_notify_cq(c->cq, solicited) &&
-	       !shim_fetch_completion(c);
-	shim_cq_leave(c);
-	return none;
-}
-
 /* The program is told of an event; the member is locked. */
 static void note_told(struct shim_cq *c)
 {
@@ -151,29 +136,59 @@ static bool wakes_up_later(const struct shim_cq *c)
 	return c->awaited && !__atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
 }
 
+/* Is something paced, of which events of chunks may come? */
+static bool is_paced(const struct shim_member *m)
+{
+	return __atomic_load_n(&m->held, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&m->hidden, __ATOMIC_RELAXED);
+}
+
+/*
+ * May an event be for something that the program has polled? Then who waits for it has to hear of
+ * it, or of what is to come, at least.
+ */
+static bool may_be_older(const struct shim_cq *c)
+{
+	return c->due || (c->shown && c->shown != pthread_self()) ||
+	       ((c->unknown || !is_paced(c->ctx->m)) && !wakes_up_later(c));
+}
+
+/* Arm a CQ for the program again, as nothing has come; true if something comes meanwhile. */
+static bool arm_again(struct shim_cq *c)
+{
+	int solicited = __atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
+
+	return c->ctx->ops.req_notify_cq(c->cq, solicited) || shim_fetch_completion(c);
+}
+
 /**
  * shim_comp_is_news - was an event raised for a completion of the program?
  * @c: the CQ, whose event is not acknowledged
  *
  * If not, it is armed again. Where another thread has polled something since an event was
  * told last, this one may have been for that, and the one who waits has to hear of it. So may
- * who has armed the CQ and has polled something that came later, before its event came.
+ * who has armed the CQ and has polled something that came later, before its event came. What
+ * there is when the program is told is in the soft ring, so that it is not taken for later.
  *
  * Return: true if it was, or if that cannot be told.
  */
 bool shim_comp_is_news(struct shim_cq *c)
 {
 	struct shim_member *m = c->ctx->m;
-	bool news;
+	bool may_look, news = true;
 
 	if (!shim_cq_is_active(c))
 		return true;
 	shim_lock(&m->lock);
-	news = c->due || (c->shown && c->shown != pthread_self());
-	/* Others may poll without the lock: their completions must not be overtaken. */
-	news = news || !c->active || c->joining || !has_none(c);
-	/* Who waits for the event of what was polled before hears of what is to come, at least. */
-	news = news || (c->unknown && !wakes_up_later(c));
+	/*
+	 * Others may poll without the lock: their completions must not be overtaken. Who has a
+	 * session open looks himself, and may have the provider's lock.
+	 */
+	may_look = c->active && !c->joining && shim_cq_try(c);
+	if (may_look) {
+		news = shim_fetch_completion(c) || may_be_older(c) || arm_again(c);
+		shim_cq_leave(c);
+	}
 	if (news)
 		note_told(c);
 	/* The program is there and sleeps: the helper need not look for it. */
@@ -229,37 +244,33 @@ static bool has_event(const struct ibv_comp_channel *channel, uint64_t until)
 	return n > 0;
 }
 
-/* May an event be one that says nothing to the program? */
-static bool may_hide(const struct shim_ctx *ctx)
-{
-	return __atomic_load_n(&ctx->tagged, __ATOMIC_RELAXED) &&
-	       (__atomic_load_n(&ctx->m->held, __ATOMIC_RELAXED) ||
-		__atomic_load_n(&ctx->m->hidden, __ATOMIC_RELAXED));
-}
-
 /*
  * The next event that says something to the program. Who may not sleep gets any. Who finds one may
- * have been woken up in poll(), and have other things to do: it gets any after a while.
+ * have been woken up in poll(), and have other things to do: it gets any after a while. Who has
+ * slept since before anything was paced gets any after a while, too.
  */
 static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
-					      struct ibv_cq **cq, void **cq_context)
+					      struct ibv_cq **cq, void **cq_context,
+					      const struct shim_member *m)
 {
-	uint64_t until = shim_sys.now() + PATIENCE_NS;
+	uint64_t until = 0;
 	struct shim_cq *c;
 	bool any, found;
 	int err;
 
 	if (shim_is_refused())
 		return -1;
-	any = !may_sleep(channel);
-	found = any || has_event(channel, 0);
+	found = !is_paced(m) || has_event(channel, 0);
 	for (;;) {
 		err = shim_real.get_cq_event(channel, cq, cq_context);
 		if (err)
 			return err;
 		c = shim_map_find(&shim_cqs, *cq);
-		if (!c || (!any && shim_comp_is_news(c)))
+		if (!c || shim_comp_is_news(c))
 			return 0;
+		any = !may_sleep(channel);
+		if (!until)
+			until = shim_sys.now() + PATIENCE_NS;
 		if (any || (found && !(may_wait(c) && has_event(channel, until)))) {
 			tell_any(c, !any);
 			return 0;
@@ -277,7 +288,7 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
  * Completions of chunks raise events, too. A call that sleeps here sleeps on, if something
  * was paced when it began. One that finds an event may come from a program that was woken up
  * elsewhere, as in poll(), and may not be held here for long: then it finds an empty CQ, as
- * programs have to expect.
+ * programs have to expect. What a chunk has raised may be found after all its message is out.
  *
  * Return: 0, or -1 and errno.
  */
@@ -288,7 +299,7 @@ int shim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 
 	if (ctx)
 		shim_wake_napping(ctx->m);
-	if (ctx && may_hide(ctx))
-		return get_news(channel, cq, cq_context);
+	if (ctx && __atomic_load_n(&ctx->tagged, __ATOMIC_RELAXED))
+		return get_news(channel, cq, cq_context, ctx->m);
 	return shim_real.get_cq_event(channel, cq, cq_context);
 }

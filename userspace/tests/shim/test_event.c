@@ -470,6 +470,65 @@ static void event_of_first_chunk(void **state)
 	close_channel();
 }
 
+static void last_completes(void)
+{
+	fake_run(sleeper->qp, 1);
+}
+
+/* Who finds the event of a chunk after all of its message is out is not told of it either. */
+static void event_of_chunk_late(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+
+	open_channel(p, &channel);
+	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
+	prog_arm(p);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 2 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, 2 * fake_cost(FAKE_CHUNK));
+	prog_drive(p);
+	fake_run(p->qp, 1);
+	help(p);
+	assert_int_equal(p->qp->posted, 2);
+	assert_int_equal(p->cq->events, 1);
+	/* That event, and one while it is held */
+	assert_int_equal(write(ends[1], "..", 2), 2);
+	fake_verbs.at_sleep = last_completes;
+	expect_event(&channel);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	close_channel();
+}
+
+/* What was there when the program was told of an event has no other one, whatever that was for. */
+static void no_event_for_older(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+	struct ibv_wc wc;
+
+	open_channel(p, &channel);
+	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
+	p->cq->cq.channel = &channel;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	prog_arm(p);
+	receive_before_event(p);
+	assert_int_equal(prog_poll_one(p, &wc), 1);
+	fake_receive(p->cq);
+	fake_verbs.at_sleep = event_comes;
+	expect_event(&channel);
+	prog_arm(p);
+	assert_int_equal(prog_poll_one(p, &wc), 1);
+	fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
+	prog_drive(p);
+	fake_verbs.at_sleep = chunks_complete;
+	fake_run(p->qp, 1);
+	expect_event(&channel);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	close_channel();
+}
+
 /* What it polled while nothing was paced may have an event on its way, and nothing else comes. */
 static void event_from_before(void **state)
 {
@@ -632,6 +691,8 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(event_of_another),
 	PROG_TEST(event_after_poll),
 	PROG_TEST(event_of_first_chunk),
+	PROG_TEST(event_of_chunk_late),
+	PROG_TEST(no_event_for_older),
 	PROG_TEST(event_from_before),
 	PROG_TEST(solicited_event_from_before),
 	PROG_TEST(event_of_first_arm),
