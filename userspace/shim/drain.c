@@ -31,13 +31,15 @@ enum { DRAIN_US = 100, DRAIN_LOOKS = 10000, FLUSH_LOOKS = 100 };
 
 /*
  * Is an event to come of what the flow has out, for a program that sleeps and has a
- * completion to poll? None of ours is solicited.
+ * completion to poll, or was not told of an event as that of a message is to come? None of ours
+ * is solicited.
  */
 static bool brings_event(const struct shim_qp *f)
 {
 	const struct shim_cq *c = f->cq;
 
-	return f->sq.signaled && c->armed && c->soft_head != c->soft_tail &&
+	return f->sq.signaled && c->armed &&
+	       (c->soft_head != c->soft_tail || c->awaited) &&
 	       !__atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
 }
 

@@ -405,6 +405,39 @@ static void armed_and_destroyed(void **state)
 	prog_expect(p, 1, IBV_WC_SUCCESS);
 }
 
+static struct fake_qp *destroyed;
+
+static void is_destroyed(void)
+{
+	fake_verbs.at_sleep = NULL;
+	fake_verbs.runs_on = destroyed;
+	assert_int_equal(shim_destroy_qp(&destroyed->ex.qp_base), 0);
+	fake_verbs.runs_on = NULL;
+}
+
+/* Who sleeps on for the end of a message is woken up if that goes with its queue pair. */
+static void asleep_and_destroyed(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+
+	open_channel(p, &channel);
+	destroyed = prog_make_qp(p, p->cq, 0);
+	fake_kernel.k.window = 2 * fake_cost(FAKE_CHUNK);
+	prog_arm(p);
+	assert_int_equal(prog_post(destroyed, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
+	prog_drive(p);
+	fake_run(destroyed, 1);
+	assert_int_equal(write(ends[1], "..", 2), 2);
+	fake_verbs.at_sleep = is_destroyed;
+	expect_event(&channel);
+	assert_true(p->cq->taken > 1);
+	prog_expect_none(p);
+	close_channel();
+}
+
 /* One that is put into error brings its events by itself: that does not wait. */
 static void armed_and_in_error(void **state)
 {
@@ -701,6 +734,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(held_once),
 	PROG_TEST(events_of_chunks),
 	PROG_TEST(armed_and_destroyed),
+	PROG_TEST(asleep_and_destroyed),
 	PROG_TEST(armed_and_in_error),
 };
 
