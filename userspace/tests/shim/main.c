@@ -24,6 +24,7 @@ static const struct prog_tests * const all[] = {
 	&prog_error_tests,
 	&prog_comp_tests,
 	&prog_poller_tests,
+	&prog_arm_tests,
 	&prog_event_tests,
 	&prog_pay_tests,
 	&prog_line_tests,

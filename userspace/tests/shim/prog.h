@@ -178,6 +178,12 @@ void prog_pump(struct prog *p, uint64_t wr_id, uint32_t num);
 void prog_drive(struct prog *p);
 
 /**
+ * prog_help - do what the helper does in a round that looks at the program's CQ
+ * @p: the program
+ */
+void prog_help(struct prog *p);
+
+/**
  * prog_reap_nothing - leave what completes from now on to who polls
  * @p: the program
  */

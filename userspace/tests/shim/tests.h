@@ -18,6 +18,7 @@ struct prog_tests {
 	size_t num;
 };
 
+extern const struct prog_tests prog_arm_tests;
 extern const struct prog_tests prog_class_tests;
 extern const struct prog_tests prog_comp_tests;
 extern const struct prog_tests prog_cq_fail_tests;
