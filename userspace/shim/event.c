@@ -150,7 +150,7 @@ static bool is_paced(const struct shim_member *m)
 static bool may_be_older(const struct shim_cq *c)
 {
 	return c->due || (c->shown && c->shown != pthread_self()) ||
-	       ((c->unknown || !is_paced(c->ctx->m)) && !wakes_up_later(c));
+	       (c->unknown && !wakes_up_later(c));
 }
 
 /* Arm a CQ for the program again, as nothing has come; true if something comes meanwhile. */
@@ -161,14 +161,29 @@ static bool arm_again(struct shim_cq *c)
 	return c->ctx->ops.req_notify_cq(c->cq, solicited) || shim_fetch_completion(c);
 }
 
+/*
+ * May an event be that of a chunk? What there is to poll goes to the soft ring, so that it is not
+ * taken for something that comes later.
+ */
+static bool may_be_chunk(struct shim_cq *c)
+{
+	bool may;
+
+	/* The program sees what has completed as soon as it has armed the CQ and polls. */
+	c->woken = true;
+	may = !shim_fetch_completion(c) && !may_be_older(c) && !arm_again(c);
+	c->woken = false;
+	return may;
+}
+
 /**
  * shim_comp_is_news - was an event raised for a completion of the program?
  * @c: the CQ, whose event is not acknowledged
  *
  * If not, it is armed again. Where another thread has polled something since an event was
  * told last, this one may have been for that, and the one who waits has to hear of it. So may
- * who has armed the CQ and has polled something that came later, before its event came. What
- * there is when the program is told is in the soft ring, so that it is not taken for later.
+ * who has armed the CQ and has polled something that came later, before its event came. Where
+ * nothing is paced and no message is to end, it is news, and what is there stays with the provider.
  *
  * Return: true if it was, or if that cannot be told.
  */
@@ -184,9 +199,9 @@ bool shim_comp_is_news(struct shim_cq *c)
 	 * Others may poll without the lock: their completions must not be overtaken. Who has a
 	 * session open looks himself, and may have the provider's lock.
 	 */
-	may_look = c->active && !c->joining && shim_cq_try(c);
+	may_look = (is_paced(m) || c->awaited) && c->active && !c->joining && shim_cq_try(c);
 	if (may_look) {
-		news = shim_fetch_completion(c) || may_be_older(c) || arm_again(c);
+		news = !may_be_chunk(c);
 		shim_cq_leave(c);
 	}
 	if (news)
@@ -271,7 +286,8 @@ static __attribute__((noinline)) int get_news(struct ibv_comp_channel *channel,
 		any = !may_sleep(channel);
 		if (!until)
 			until = shim_sys.now() + PATIENCE_NS;
-		if (any || (found && !(may_wait(c) && has_event(channel, until)))) {
+		if (any || (found && !(may_wait(c) && shim_sys.now() < until &&
+				       has_event(channel, until)))) {
 			tell_any(c, !any);
 			return 0;
 		}
