@@ -60,8 +60,8 @@ bool shim_comp_translate(struct shim_soft *e)
 			shim_set_flush(s->flow);
 	}
 	if (s->flow && (slot->flags & SHIM_SLOT_ASKED)) {
-		s->flow->cq->awaited = success && verdict == RISO_HIDE;
-		s->flow->cq->hurried &= s->flow->cq->awaited;
+		shim_cq_await(s->flow, success && verdict == RISO_HIDE);
+		s->flow->cq->hurried &= s->flow->awaited;
 	}
 	if (verdict == RISO_HIDE)
 		return false;
@@ -131,7 +131,7 @@ void shim_comp_detach(struct shim_qp *f)
 
 	shim_comp_abandon(c, f->slots);
 	f->slots = NULL;
-	c->awaited = false;
+	shim_cq_await(f, false);
 	c->flows--;
 	shim_qp_step(f, SHIM_ON_DETACH);
 	shim_cq_update(c);

@@ -70,8 +70,7 @@ struct shim_soft {
  * @older: completions in @soft that were there when the CQ was armed
  * @unknown: the program was told of no event since the CQ became active, so an event may be for
  *	what it polled before
- * @awaited: a completion that the program has asked for is still to come, as that of a piece of its
- *	message has come
+ * @awaited: number of flows here with &shim_qp.awaited
  * @hurried: the program has waited in vain for the end of this message, and found events of
  *	chunks only
  * @spare_now: @spare when a batch was begun, so that it does not change meanwhile
@@ -119,7 +118,7 @@ struct shim_cq {
 	uint32_t due;
 	uint32_t older;
 	bool unknown;
-	bool awaited;
+	uint32_t awaited;
 	bool hurried;
 	struct shim_zombies zombies;
 	int asked;

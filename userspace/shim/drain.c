@@ -38,8 +38,8 @@ static bool brings_event(const struct shim_qp *f)
 {
 	const struct shim_cq *c = f->cq;
 
-	return f->sq.signaled && c->armed &&
-	       (c->soft_head != c->soft_tail || c->awaited) &&
+	return f->sq.signaled &&
+	       ((c->armed && c->soft_head != c->soft_tail) || (c->awaits && f->awaited)) &&
 	       !__atomic_load_n(&c->solicited, __ATOMIC_RELAXED);
 }
 

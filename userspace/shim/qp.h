@@ -47,6 +47,8 @@ struct shim_ctx;
  *	RISO_CLASS_BY_RULE; under shim_class_lock
  * @class_id: the class in force
  * @cut_imm: WRITEs with immediate data may be cut
+ * @awaited: a completion that the program has asked for is still to come, as that of a piece of its
+ *	message has come; changed by shim_cq_await()
  * @stopped: nothing may be posted, as the queue pair is being reset or destroyed
  * @flush: the queue pair is in error, so everything held goes out
  * @urge: everything held goes out, as something comes next that cannot wait
@@ -102,6 +104,7 @@ struct shim_qp {
 	uint32_t class_wish;
 	uint32_t class_id;
 	bool cut_imm;
+	bool awaited;
 	bool stopped;
 	bool flush;
 	bool urge;

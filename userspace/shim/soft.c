@@ -35,7 +35,6 @@ void shim_cq_update(struct shim_cq *c)
 		c->unknown = true;
 		c->due = 0;
 		c->awaits = false;
-		c->awaited = false;
 		c->hurried = false;
 	}
 	/* Pairs with the acquire in shim_cq_is_active(). */
@@ -125,6 +124,17 @@ int shim_soft_grow(struct shim_cq *c, int asked)
 }
 
 /**
+ * shim_cq_await - note whether a completion is to come that the program has asked for
+ * @f: the flow of which a piece has completed, or which is gone
+ * @awaited: it is, as other pieces of its message are to complete
+ */
+void shim_cq_await(struct shim_qp *f, bool awaited)
+{
+	f->cq->awaited += awaited - f->awaited;
+	f->awaited = awaited;
+}
+
+/**
  * shim_soft_purge - a queue pair is gone or was reset, and so is what it completed
  * @c: the CQ
  * @qp_num: of the queue pair
@@ -150,7 +160,10 @@ void shim_soft_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f)
 	}
 	c->soft_tail = to;
 	c->older = 0;
-	c->awaited = false;
+	/* The event of what it had completed may be on its way. */
+	c->unknown = true;
+	if (f && f->cq == c)
+		shim_cq_await(f, false);
 	c->hurried = false;
 	shim_cq_update(c);
 }

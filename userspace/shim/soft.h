@@ -18,6 +18,7 @@ void shim_soft_seen(const struct shim_soft *e);
 bool shim_soft_push(struct shim_cq *c, const struct shim_soft *e);
 void shim_soft_pop(struct shim_cq *c, struct shim_soft *e);
 int shim_soft_grow(struct shim_cq *c, int asked);
+void shim_cq_await(struct shim_qp *f, bool awaited);
 void shim_soft_purge(struct shim_cq *c, uint32_t qp_num, struct shim_qp *f);
 
 /**

@@ -200,6 +200,205 @@ static void asleep_and_destroyed(void **state)
 	close_channel();
 }
 
+static void receives(void)
+{
+	struct fake_cq *cq = sleeper->cq;
+
+	fake_verbs.at_sleep = NULL;
+	fake_receive(cq);
+	cq->events += cq->armed;
+	cq->armed = false;
+}
+
+/* The program was told of an event, and has armed the CQ again and found nothing. */
+static void know(struct prog *p, struct ibv_comp_channel *channel)
+{
+	struct ibv_wc wc;
+
+	prog_arm(p);
+	prog_expect_none(p);
+	receives();
+	expect_event(channel);
+	assert_int_equal(prog_poll_one(p, &wc), 1);
+	prog_arm(p);
+	prog_expect_none(p);
+	assert_int_equal(p->cq->events, p->cq->taken);
+}
+
+/* A queue pair that is to be destroyed has completed the first chunk of a message. */
+static void post_destroyed(struct prog *p)
+{
+	fake_kernel.k.window = 2 * fake_cost(FAKE_CHUNK);
+	assert_int_equal(prog_post(destroyed, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
+	prog_drive(p);
+	fake_run(destroyed, 1);
+}
+
+/* Who has armed, has polled and sleeps is woken up, too. */
+static void polled_and_destroyed(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+
+	open_channel(p, &channel);
+	destroyed = prog_make_qp(p, p->cq, 0);
+	prog_arm(p);
+	prog_expect_none(p);
+	post_destroyed(p);
+	fake_verbs.at_sleep = is_destroyed;
+	expect_event(&channel);
+	close_channel();
+}
+
+/* So is one while another queue pair holds something, in another CQ. */
+static void destroyed_beside_another(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+	struct fake_cq *other = prog_make_cq(2 * PROG_DEPTH);
+	struct fake_qp *holds = prog_make_qp(p, other, 0);
+
+	open_channel(p, &channel);
+	destroyed = prog_make_qp(p, p->cq, 0);
+	know(p, &channel);
+	post_destroyed(p);
+	assert_int_equal(prog_post(holds, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK, 0), 0);
+	fake_verbs.at_sleep = is_destroyed;
+	expect_event(&channel);
+	close_channel();
+}
+
+static struct fake_qp *idle;
+
+static void both_are_destroyed(void)
+{
+	assert_int_equal(shim_destroy_qp(&idle->ex.qp_base), 0);
+	is_destroyed();
+}
+
+/* So is one when an idle queue pair goes before. */
+static void destroyed_after_another(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+
+	open_channel(p, &channel);
+	idle = prog_make_qp(p, p->cq, 0);
+	destroyed = prog_make_qp(p, p->cq, 0);
+	prog_arm(p);
+	post_destroyed(p);
+	fake_verbs.at_sleep = both_are_destroyed;
+	expect_event(&channel);
+	close_channel();
+}
+
+static void fails_and_is_destroyed(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	fake_verbs.at_sleep = NULL;
+	assert_int_equal(shim_modify_qp(&destroyed->ex.qp_base, &attr, IBV_QP_STATE), 0);
+	fake_run(destroyed, UINT32_MAX);
+	prog_help(sleeper);
+	assert_int_equal(shim_destroy_qp(&destroyed->ex.qp_base), 0);
+}
+
+/* The event of a completion that went with its queue pair is told, while another one holds. */
+static void event_of_gone(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+
+	open_channel(p, &channel);
+	destroyed = prog_make_qp(p, p->cq, 0);
+	know(p, &channel);
+	fake_grant(RISO_USER_TX, fake_cost(FAKE_CHUNK));
+	assert_int_equal(prog_post(destroyed, IBV_WR_RDMA_WRITE, 1, 100,
+				   IBV_SEND_SIGNALED), 0);
+	assert_int_equal(destroyed->posted, 1);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK, 0), 0);
+	prog_expect_none(p);
+	fake_verbs.at_sleep = fails_and_is_destroyed;
+	expect_event(&channel);
+	close_channel();
+}
+
+static void rest_completes(void)
+{
+	int i;
+
+	fake_verbs.at_sleep = receives;
+	fake_grant(RISO_USER_TX, 16 * fake_cost(FAKE_CHUNK));
+	for (i = 0; i < 2; i++) {
+		prog_drive(sleeper);
+		fake_run(sleeper->qp, UINT32_MAX);
+	}
+}
+
+/* Who sleeps for a receive is not told of the last chunk of a message without a completion. */
+static void event_of_unsignaled(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+	struct ibv_wc wc;
+
+	open_channel(p, &channel);
+	know(p, &channel);
+	fake_kernel.k.window = 4 * fake_cost(FAKE_CHUNK);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 3 * FAKE_CHUNK, 0), 0);
+	fake_verbs.at_sleep = rest_completes;
+	expect_event(&channel);
+	assert_int_equal(prog_poll_one(p, &wc), 1);
+	close_channel();
+}
+
+/* While nothing is paced, who arms and does not poll is told at once of what is there. */
+static void armed_without_poll(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+
+	open_channel(p, &channel);
+	p->cq->cq.channel = &channel;
+	prog_arm(p);
+	prog_expect_none(p);
+	receives();
+	expect_event(&channel);
+	prog_arm(p);
+	expect_event(&channel);
+	close_channel();
+}
+
+/* A program that sleeps measures its path as one that polls does. */
+static void sleeper_measures_path(void **state)
+{
+	struct prog *p = *state;
+	struct shim_qp *f = shim_map_find(&shim_qps, p->qp);
+	struct ibv_comp_channel channel;
+	struct fake_qp *holds = prog_make_qp(p, p->cq, 0);
+
+	open_channel(p, &channel);
+	p->cq->cq.channel = &channel;
+	fake_kernel.k.rate = 12500000000ULL;
+	fake_grant(RISO_USER_TX, fake_cost(1000));
+	prog_arm(p);
+	prog_expect_none(p);
+	fake_kernel.now += MSEC;
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 1000, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(p->qp->posted, 1);
+	assert_int_equal(prog_post(holds, IBV_WR_RDMA_WRITE, 2, 16 * FAKE_CHUNK, 0), 0);
+	fake_kernel.now += MSEC;
+	fake_run(p->qp, 1);
+	expect_event(&channel);
+	prog_arm(p);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	assert_true(f->path.rtt_min != RISO_NEVER);
+	assert_int_equal(shim_destroy_qp(&holds->ex.qp_base), 0);
+	close_channel();
+}
+
 /*
  * Who has armed the CQ and polls its completion before the event has come may wait for that event.
  * There is no other.
@@ -472,6 +671,13 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(held_once),
 	PROG_TEST(events_of_chunks),
 	PROG_TEST(asleep_and_destroyed),
+	PROG_TEST(polled_and_destroyed),
+	PROG_TEST(destroyed_beside_another),
+	PROG_TEST(destroyed_after_another),
+	PROG_TEST(event_of_gone),
+	PROG_TEST(event_of_unsignaled),
+	PROG_TEST(armed_without_poll),
+	PROG_TEST(sleeper_measures_path),
 };
 
 const struct prog_tests prog_event_tests = { tests, ARRAY_SIZE(tests) };
