@@ -123,7 +123,7 @@ int shim_comp_attach(struct shim_qp *f)
 
 /**
  * shim_comp_detach - a flow will complete here no more
- * @f: the flow, which is gone; its slots become a zombie
+ * @f: the flow, which is gone, and so is what it completed; its slots become a zombie
  */
 void shim_comp_detach(struct shim_qp *f)
 {
@@ -131,7 +131,6 @@ void shim_comp_detach(struct shim_qp *f)
 
 	shim_comp_abandon(c, f->slots);
 	f->slots = NULL;
-	shim_cq_await(f, false);
 	c->flows--;
 	shim_qp_step(f, SHIM_ON_DETACH);
 	shim_cq_update(c);

@@ -68,8 +68,8 @@ struct shim_soft {
  * @due: how often the program has then polled a completion that came after arming: so many events
  *	are on their way that it may wait for
  * @older: completions in @soft that were there when the CQ was armed
- * @unknown: the program was told of no event since the CQ became active, so an event may be for
- *	what it polled before
+ * @unknown: an event may be for what the program polled before the CQ became active, or for what
+ *	has gone with its queue pair, as it was told of none since
  * @awaited: number of flows here with &shim_qp.awaited
  * @hurried: the program has waited in vain for the end of this message, and found events of
  *	chunks only
