@@ -167,6 +167,17 @@ static void events_of_chunks(void **state)
 	close_channel();
 }
 
+/* A message of which the first chunk has completed; as many as @out are out at a time. */
+static void post_large(struct prog *p, struct fake_qp *qp, uint32_t out)
+{
+	fake_kernel.k.window = out * fake_cost(FAKE_CHUNK);
+	assert_int_equal(prog_post(qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
+	prog_drive(p);
+	fake_run(qp, 1);
+}
+
 static struct fake_qp *destroyed;
 
 static void is_destroyed(void)
@@ -185,13 +196,8 @@ static void asleep_and_destroyed(void **state)
 
 	open_channel(p, &channel);
 	destroyed = prog_make_qp(p, p->cq, 0);
-	fake_kernel.k.window = 2 * fake_cost(FAKE_CHUNK);
 	prog_arm(p);
-	assert_int_equal(prog_post(destroyed, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
-				   IBV_SEND_SIGNALED), 0);
-	fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
-	prog_drive(p);
-	fake_run(destroyed, 1);
+	post_large(p, destroyed, 2);
 	assert_int_equal(write(ends[1], "..", 2), 2);
 	fake_verbs.at_sleep = is_destroyed;
 	expect_event(&channel);
@@ -225,17 +231,6 @@ static void know(struct prog *p, struct ibv_comp_channel *channel)
 	assert_int_equal(p->cq->events, p->cq->taken);
 }
 
-/* A queue pair that is to be destroyed has completed the first chunk of a message. */
-static void post_destroyed(struct prog *p)
-{
-	fake_kernel.k.window = 2 * fake_cost(FAKE_CHUNK);
-	assert_int_equal(prog_post(destroyed, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
-				   IBV_SEND_SIGNALED), 0);
-	fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
-	prog_drive(p);
-	fake_run(destroyed, 1);
-}
-
 /* Who has armed, has polled and sleeps is woken up, too. */
 static void polled_and_destroyed(void **state)
 {
@@ -246,7 +241,7 @@ static void polled_and_destroyed(void **state)
 	destroyed = prog_make_qp(p, p->cq, 0);
 	prog_arm(p);
 	prog_expect_none(p);
-	post_destroyed(p);
+	post_large(p, destroyed, 2);
 	fake_verbs.at_sleep = is_destroyed;
 	expect_event(&channel);
 	close_channel();
@@ -263,7 +258,7 @@ static void destroyed_beside_another(void **state)
 	open_channel(p, &channel);
 	destroyed = prog_make_qp(p, p->cq, 0);
 	know(p, &channel);
-	post_destroyed(p);
+	post_large(p, destroyed, 2);
 	assert_int_equal(prog_post(holds, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK, 0), 0);
 	fake_verbs.at_sleep = is_destroyed;
 	expect_event(&channel);
@@ -288,7 +283,7 @@ static void destroyed_after_another(void **state)
 	idle = prog_make_qp(p, p->cq, 0);
 	destroyed = prog_make_qp(p, p->cq, 0);
 	prog_arm(p);
-	post_destroyed(p);
+	post_large(p, destroyed, 2);
 	fake_verbs.at_sleep = both_are_destroyed;
 	expect_event(&channel);
 	close_channel();
@@ -527,17 +522,6 @@ static void event_from_before(void **state)
 	close_channel();
 }
 
-/* A message of which the first chunk has completed */
-static void post_large(struct prog *p)
-{
-	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
-	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 16 * FAKE_CHUNK,
-				   IBV_SEND_SIGNALED), 0);
-	fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
-	prog_drive(p);
-	fake_run(p->qp, 1);
-}
-
 /* What is to come raises no event, as the program has armed the CQ for solicited ones. */
 static void solicited_event_from_before(void **state)
 {
@@ -552,7 +536,7 @@ static void solicited_event_from_before(void **state)
 	receive_before_event(p);
 	assert_int_equal(prog_poll_one(p, &wc), 1);
 	prog_choose(p, RISO_CLASS_BANDWIDTH);
-	post_large(p);
+	post_large(p, p->qp, 1);
 	fake_verbs.at_sleep = event_comes;
 	expect_event(&channel);
 	close_channel();
@@ -567,7 +551,7 @@ static void event_of_first_arm(void **state)
 
 	open_channel(p, &channel);
 	p->cq->cq.channel = &channel;
-	post_large(p);
+	post_large(p, p->qp, 1);
 	prog_arm(p);
 	receive_before_event(p);
 	p->cq->events++;
@@ -624,7 +608,7 @@ static void cancelled_while_held(void **state)
 
 	open_channel(p, &channel);
 	prog_arm(p);
-	post_large(p);
+	post_large(p, p->qp, 1);
 	assert_int_equal(p->cq->events, 1);
 	assert_int_equal(write(ends[1], "", 1), 1);
 	assert_int_equal(pthread_create(&thread, NULL, gets_event, &channel), 0);
@@ -644,7 +628,7 @@ static void held_once(void **state)
 
 	open_channel(p, &channel);
 	prog_arm(p);
-	post_large(p);
+	post_large(p, p->qp, 1);
 	assert_int_equal(write(ends[1], "", 1), 1);
 	expect_event(&channel);
 	prog_expect_none(p);
