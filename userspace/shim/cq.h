@@ -85,8 +85,8 @@ struct shim_soft {
  *	time
  * @owes: the program has armed the CQ with a completion in @soft, and nothing has raised an
  *	event since
- * @solicited: the program has armed the CQ last for solicited completions only; read and
- *	written without the lock
+ * @solicited: the program waits for an event of solicited completions only; read without the
+ *	lock, and written without it while the CQ is not active
  * @shown: the thread that got a completion since the program was told of an event, 0 if none
  *	did, or %SHIM_SEVERAL
  * @unseen: how often the helper has looked since the program polled

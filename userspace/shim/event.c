@@ -36,12 +36,17 @@ enum {
 	PATIENCE_NS = 100 * NS_PER_MS,
 };
 
-/* The program has armed a CQ that is active; its member is locked. */
-static void note_armed(struct shim_cq *c)
+/*
+ * The program arms a CQ that is active; its member is locked. Where it waits for an event of any
+ * completion already, it still does.
+ */
+static void note_armed(struct shim_cq *c, int solicited_only)
 {
 	c->armed = true;
 	if (!c->awaits)
 		c->older = c->soft_tail - c->soft_head;
+	if (!c->awaits || c->solicited)
+		__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
 	c->awaits = true;
 	c->owes = c->soft_head != c->soft_tail;
 	shim_cq_set_unseen(c, 1);
@@ -49,20 +54,17 @@ static void note_armed(struct shim_cq *c)
 
 /*
  * Some providers lock an extended CQ from start_poll to end_poll, and who arms it waits
- * for that, as without the shim. It may not be with a lock that the session needs.
+ * for that, as without the shim. It may not be with a lock that the session needs. What is polled
+ * from now on may have an event.
  */
 static int arm_in_session(struct shim_cq *c, int solicited_only)
 {
 	struct shim_member *m = c->ctx->m;
-	int err;
 
-	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
-	if (err)
-		return err;
 	shim_lock(&m->lock);
-	note_armed(c);
+	note_armed(c, solicited_only);
 	shim_unlock(&m->lock);
-	return 0;
+	return c->ctx->ops.req_notify_cq(c->cq, solicited_only);
 }
 
 /* Arm a CQ whose completions have to be translated. */
@@ -76,9 +78,8 @@ static __attribute__((noinline)) int arm_active(struct shim_cq *c, int solicited
 	if (!shim_cqex_try(c))
 		return arm_in_session(c, solicited_only);
 	shim_lock(&m->lock);
+	note_armed(c, solicited_only);
 	err = c->ctx->ops.req_notify_cq(c->cq, solicited_only);
-	if (!err)
-		note_armed(c);
 	shim_unlock(&m->lock);
 	shim_cqex_leave(c);
 	return err;
@@ -102,11 +103,12 @@ int shim_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 	if (!c)
 		return shim_find_ctx(cq->context)->ops.req_notify_cq(cq, solicited_only);
-	__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
-	if (shim_cq_is_active(c))
+	if (shim_cq_is_active(c)) {
 		err = arm_active(c, solicited_only);
-	else
+	} else {
+		__atomic_store_n(&c->solicited, solicited_only, __ATOMIC_RELAXED);
 		err = c->ctx->ops.req_notify_cq(cq, solicited_only);
+	}
 	shim_wake_napping(c->ctx->m);
 	return err;
 }

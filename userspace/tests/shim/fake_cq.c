@@ -92,10 +92,10 @@ int fake_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct fake_cq *cq = (struct fake_cq *)ibcq;
 
-	(void)solicited_only;
 	fake_syscall();
 	fake_wait_session(cq);
 	pthread_mutex_lock(&fake_verbs.lock);
+	cq->solicited = solicited_only;
 	cq->armed = cq->head == cq->tail;
 	cq->events += !cq->armed;
 	pthread_mutex_unlock(&fake_verbs.lock);

@@ -31,6 +31,7 @@ struct fake_cq {
 	bool open;		/* there is a session, since ibv_start_poll() */
 	bool overflow;		/* there were more completions than entries */
 	bool armed;		/* the next completion raises an event */
+	int solicited;		/* it was armed so last */
 	uint32_t events;	/* events that were raised */
 	uint32_t taken;		/* events that ibv_get_cq_event() returned */
 	uint32_t acked;		/* events that were acknowledged */

@@ -542,6 +542,28 @@ static void solicited_event_from_before(void **state)
 	close_channel();
 }
 
+/* Who waits for any event still does after it has armed for solicited ones, too. */
+static void armed_for_both(void **state)
+{
+	struct prog *p = *state;
+	struct ibv_comp_channel channel;
+
+	open_channel(p, &channel);
+	know(p, &channel);
+	assert_int_equal(ibv_req_notify_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1), 0);
+	prog_expect_none(p);
+	post_large(p);
+	fake_verbs.at_sleep = chunks_complete;
+	expect_event(&channel);
+	assert_int_equal(p->cq->solicited, 0);
+	prog_expect(p, 1, IBV_WC_SUCCESS);
+	prog_expect_none(p);
+	/* After its event that is over. */
+	assert_int_equal(ibv_req_notify_cq(ibv_cq_ex_to_cq(&p->cq->cq), 1), 0);
+	assert_int_equal(p->cq->solicited, 1);
+	close_channel();
+}
+
 /* It arms twice, and in between the helper takes what the first event is for. */
 static void event_of_first_arm(void **state)
 {
@@ -649,6 +671,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(no_event_for_older),
 	PROG_TEST(event_from_before),
 	PROG_TEST(solicited_event_from_before),
+	PROG_TEST(armed_for_both),
 	PROG_TEST(event_of_first_arm),
 	PROG_TEST(two_events),
 	PROG_TEST(cancelled_while_held),
