@@ -26,6 +26,7 @@ static const struct prog_tests * const all[] = {
 	&prog_poller_tests,
 	&prog_arm_tests,
 	&prog_event_tests,
+	&prog_gone_tests,
 	&prog_pay_tests,
 	&prog_line_tests,
 	&prog_class_tests,

@@ -32,6 +32,7 @@ extern const struct prog_tests prog_event_tests;
 extern const struct prog_tests prog_fork_tests;
 /* Register the handler of fork() of the program, before there is anything of the shim. */
 void prog_handle_forks(void);
+extern const struct prog_tests prog_gone_tests;
 extern const struct prog_tests prog_handler_tests;
 extern const struct prog_tests prog_helper_tests;
 extern const struct prog_tests prog_line_tests;
