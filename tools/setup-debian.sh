@@ -27,7 +27,7 @@ mooncake_sha256=ca9f668a04ffe648b250fda28b97d0a7da149cb110dec5cf3d166a9e68afc940
 
 build_packages="build-essential pkg-config git kmod rsync linux-headers-amd64
 	linux-headers-6.12-amd64 libibverbs-dev librdmacm-dev libmnl-dev
-	libinih-dev libcmocka-dev libsystemd-dev libmicrohttpd-dev
+	libinih-dev libcmocka-dev libsystemd-dev libmicrohttpd-dev libsodium-dev
 	python3-yaml python3-jsonschema groff-base dkms"
 style_packages="linux-source-6.12 xz-utils sparse perl shellcheck"
 vm_packages="qemu-system-x86 busybox-static file zstd python3-venv rdma-core
