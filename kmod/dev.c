@@ -36,6 +36,7 @@
 #include "nl_event.h"
 #include "notify.h"
 #include "ops.h"
+#include "peer.h"
 #include "process.h"
 #include "pump.h"
 #include "sched.h"
@@ -228,6 +229,7 @@ static void unhook(struct riso_dev *rd)
 	riso_ops_detach(rd);
 	riso_dev_lock(rd);
 	riso_flow_forget_all(rd);
+	riso_peer_forget_all(rd);
 	riso_cq_forget(rd);
 	riso_dev_unlock(rd);
 }
@@ -522,6 +524,7 @@ struct riso_dev *riso_dev_create(struct ib_device *ibdev)
 	hash_init(rd->cqs);
 	hash_init(rd->idents);
 	hash_init(rd->tenants);
+	INIT_LIST_HEAD(&rd->peers);
 	xa_init(&rd->qpns);
 	xa_init_flags(&rd->groups, XA_FLAGS_ALLOC1);
 	riso_place_init(&rd->places);

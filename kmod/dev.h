@@ -159,6 +159,8 @@ struct riso_change {
  * @cqs: shadows of kernel CQs by CQ, read under RCU, written under @mutex
  * @ref: holders of a pointer to this
  * @index: of @ibdev
+ * @peers: hosts that have a limit, under @mutex
+ * @num_peers: how many, under @mutex
  * @mutex: flows, groups, CQ shadows and their life; taken by hooks that may sleep, and
  *	by riso_dev_lock() only
  * @noio: what riso_dev_unlock() restores, under @mutex
@@ -277,6 +279,8 @@ struct riso_dev {
 	DECLARE_HASHTABLE(tenants, RISO_GROUP_HASH_BITS);
 	u32 next_group;
 	struct riso_places places;
+	struct list_head peers;
+	u32 num_peers;
 	struct riso_rate asked;
 	struct riso_rate turns;
 	struct riso_rate told;

@@ -24,6 +24,7 @@
 #include "notify.h"
 #include "observe.h"
 #include "open.h"
+#include "peer.h"
 #include "reason.h"
 #include "refuse.h"
 #include "ring.h"
@@ -266,6 +267,9 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr, int 
 		f->who.peer = rdma_ah_read_grh(&attr->ah_attr)->dgid;
 		f->who.peer_known = true;
 		write_seqcount_end(&rd->cfg_seq);
+		/* What programs post is held by themselves. */
+		if (!f->who.pid)
+			riso_peer_bind(f);
 	}
 	note_attr(f, attr, mask);
 	if (mask & IB_QP_STATE) {

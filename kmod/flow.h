@@ -44,6 +44,7 @@ enum riso_flow_mode {
  * @class: latency, throughput or bandwidth
  * @group: flows that it shares with
  * @cq: shadow of the send CQ
+ * @peer: what its peer lets it post, or NULL
  * @passed: what it has posted while open, NULL if it is never open
  * @slots: its tags
  * @seen: counts of this time of being observed, NULL at other times
@@ -129,7 +130,7 @@ enum riso_flow_mode {
  *
  * @qp, @rd, @qpn, @qp_type and the identity in @who are set before the flow can be found.
  * &riso_dev.lock protects @news, @mode, @state, @mtu, @rnr_timer, @rnr_known, @max_rd_atomic,
- * the links of @managed, and all from @q to @sizes; @mode is also read without it.
+ * the links of @managed, @peer, and all from @q to @sizes; @mode is also read without it.
  * It protects @batch and @cq_uses too, and @unfit once the flow can be found. &riso_dev.mutex
  * protects the rest of what changes, @seen, @watch and the life of the flow.
  * Dumps read all of it under RCU alone.
@@ -147,6 +148,7 @@ struct riso_flow {
 	enum riso_class class;
 	struct riso_group *group;
 	struct riso_cq *cq;
+	struct riso_peer *peer;
 
 	struct riso_passed __percpu *passed;
 	struct riso_slots *slots;

@@ -41,6 +41,8 @@ int riso_nl_dump_of_devs(struct sk_buff *skb, struct netlink_callback *cb,
 int riso_nl_put_counter(struct sk_buff *skb, int attr, const char *name, u64 val);
 int riso_nl_put_text(struct sk_buff *skb, int attr, const char *text);
 int riso_nl_put_peer(struct sk_buff *skb, int attr, const union ib_gid *gid);
+int riso_nl_read_peer(const struct nlattr *attr, union ib_gid *gid,
+		      struct netlink_ext_ack *extack);
 int riso_nl_put_msg(struct sk_buff *skb, u32 portid, u32 seq, int flags, u8 cmd,
 		    riso_nl_fill_fn fill, const char *dev, const void *what);
 int riso_nl_fill_dev(struct sk_buff *skb, const char *dev, const void *what);

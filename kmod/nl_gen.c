@@ -10,6 +10,11 @@
 
 #include "../uapi/linux/rdma_isolate.h"
 
+/* Integer value ranges */
+static const struct netlink_range_validation rdma_isolate_a_path_rate_range = {
+	.max	= RDMA_ISOLATE_RATE_MAX,
+};
+
 /* RDMA_ISOLATE_CMD_DEV_GET - do */
 const struct nla_policy rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_DEV + 1] = {
 	[RDMA_ISOLATE_A_DEV_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
@@ -104,8 +109,25 @@ const struct nla_policy rdma_isolate_flow_mark_nl_policy[RDMA_ISOLATE_A_FLOW_GRO
 	[RDMA_ISOLATE_A_FLOW_GROUP] = { .type = NLA_U32, },
 };
 
+/* RDMA_ISOLATE_CMD_PATH_SET - do */
+const struct nla_policy rdma_isolate_path_set_nl_policy[RDMA_ISOLATE_A_PATH_LEASE_NS + 1] = {
+	[RDMA_ISOLATE_A_PATH_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_PATH_PEER] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_PEER_MAX, },
+	[RDMA_ISOLATE_A_PATH_DIR] = NLA_POLICY_MAX(NLA_U32, 1),
+	[RDMA_ISOLATE_A_PATH_RATE] = NLA_POLICY_FULL_RANGE(NLA_U64, &rdma_isolate_a_path_rate_range),
+	[RDMA_ISOLATE_A_PATH_CUT] = NLA_POLICY_MAX(NLA_U32, 1),
+	[RDMA_ISOLATE_A_PATH_LEASE_NS] = { .type = NLA_U64, },
+};
+
+/* RDMA_ISOLATE_CMD_PATH_GET - do */
+const struct nla_policy rdma_isolate_path_get_nl_policy[RDMA_ISOLATE_A_PATH_DIR + 1] = {
+	[RDMA_ISOLATE_A_PATH_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
+	[RDMA_ISOLATE_A_PATH_PEER] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_PEER_MAX, },
+	[RDMA_ISOLATE_A_PATH_DIR] = NLA_POLICY_MAX(NLA_U32, 1),
+};
+
 /* Ops table for rdma_isolate */
-const struct genl_ops rdma_isolate_nl_ops[12] = {
+const struct genl_ops rdma_isolate_nl_ops[14] = {
 	{
 		.cmd		= RDMA_ISOLATE_CMD_DEV_GET,
 		.doit		= rdma_isolate_nl_dev_get_doit,
@@ -191,6 +213,20 @@ const struct genl_ops rdma_isolate_nl_ops[12] = {
 		.doit		= rdma_isolate_nl_flow_mark_doit,
 		.policy		= rdma_isolate_flow_mark_nl_policy,
 		.maxattr	= RDMA_ISOLATE_A_FLOW_GROUP,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_PATH_SET,
+		.doit		= rdma_isolate_nl_path_set_doit,
+		.policy		= rdma_isolate_path_set_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_PATH_LEASE_NS,
+	},
+	{
+		.cmd		= RDMA_ISOLATE_CMD_PATH_GET,
+		.doit		= rdma_isolate_nl_path_get_doit,
+		.start		= rdma_isolate_nl_dump_start,
+		.dumpit		= rdma_isolate_nl_path_get_dumpit,
+		.policy		= rdma_isolate_path_get_nl_policy,
+		.maxattr	= RDMA_ISOLATE_A_PATH_DIR,
 	},
 };
 

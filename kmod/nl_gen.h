@@ -47,8 +47,14 @@ rdma_isolate_hist_get_nl_policy[RDMA_ISOLATE_A_HIST_CLASS + 1];
 extern const struct nla_policy
 rdma_isolate_flow_mark_nl_policy[RDMA_ISOLATE_A_FLOW_GROUP + 1];
 
+extern const struct nla_policy
+rdma_isolate_path_set_nl_policy[RDMA_ISOLATE_A_PATH_LEASE_NS + 1];
+
+extern const struct nla_policy
+rdma_isolate_path_get_nl_policy[RDMA_ISOLATE_A_PATH_DIR + 1];
+
 /* Ops table for rdma_isolate */
-extern const struct genl_ops rdma_isolate_nl_ops[12];
+extern const struct genl_ops rdma_isolate_nl_ops[14];
 
 int rdma_isolate_nl_dump_start(struct netlink_callback *cb);
 
@@ -80,6 +86,10 @@ int rdma_isolate_nl_hist_get_doit(struct sk_buff *skb, struct genl_info *info);
 int rdma_isolate_nl_hist_get_dumpit(struct sk_buff *skb,
 				    struct netlink_callback *cb);
 int rdma_isolate_nl_flow_mark_doit(struct sk_buff *skb, struct genl_info *info);
+int rdma_isolate_nl_path_set_doit(struct sk_buff *skb, struct genl_info *info);
+int rdma_isolate_nl_path_get_doit(struct sk_buff *skb, struct genl_info *info);
+int rdma_isolate_nl_path_get_dumpit(struct sk_buff *skb,
+				    struct netlink_callback *cb);
 
 enum {
 	RDMA_ISOLATE_NLGRP_EVENTS,

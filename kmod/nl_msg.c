@@ -75,6 +75,33 @@ int riso_nl_put_peer(struct sk_buff *skb, int attr, const union ib_gid *gid)
 }
 
 /**
+ * riso_nl_read_peer - read the address of a host
+ * @attr: attribute with the address as text
+ * @gid: filled in, IPv4 as mapped in IPv6
+ * @extack: says what was wrong
+ *
+ * Return: 0 or -EINVAL.
+ */
+int riso_nl_read_peer(const struct nlattr *attr, union ib_gid *gid,
+		      struct netlink_ext_ack *extack)
+{
+	const char *text = nla_data(attr);
+	const char *end;
+	__be32 addr;
+
+	if (in4_pton(text, -1, (u8 *)&addr, -1, &end) && !*end) {
+		ipv6_addr_set_v4mapped(addr, (struct in6_addr *)gid->raw);
+		return 0;
+	}
+	if (in6_pton(text, -1, gid->raw, -1, &end) && !*end)
+		return 0;
+
+	NL_SET_ERR_MSG_ATTR(extack, attr,
+			    "this is no IPv4 address, IPv6 address or GID");
+	return -EINVAL;
+}
+
+/**
  * riso_nl_put_msg - put a whole message
  * @skb: what it is put into
  * @portid: of the receiver

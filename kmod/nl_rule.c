@@ -10,11 +10,9 @@
  * takes its locks by itself.
  */
 
-#include <linux/inet.h>
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <net/genetlink.h>
-#include <net/ipv6.h>
 
 #include "dev.h"
 #include "nl.h"
@@ -38,25 +36,6 @@ static int read_text(const struct nlattr *attr, char *buf, size_t size,
 		return -EINVAL;
 	}
 	return 0;
-}
-
-static int read_peer(const struct nlattr *attr, union ib_gid *gid,
-		     struct netlink_ext_ack *extack)
-{
-	const char *text = nla_data(attr);
-	const char *end;
-	__be32 addr;
-
-	if (in4_pton(text, -1, (u8 *)&addr, -1, &end) && !*end) {
-		ipv6_addr_set_v4mapped(addr, (struct in6_addr *)gid->raw);
-		return 0;
-	}
-	if (in6_pton(text, -1, gid->raw, -1, &end) && !*end)
-		return 0;
-
-	NL_SET_ERR_MSG_ATTR(extack, attr,
-			    "this is no IPv4 address, IPv6 address or GID");
-	return -EINVAL;
 }
 
 /* As /proc/PID/cgroup has them: a path that looks otherwise matches nothing */
@@ -134,8 +113,8 @@ static int read_rule(struct genl_info *info, struct riso_rule_spec *spec)
 		return err;
 
 	if (attrs[RDMA_ISOLATE_A_RULE_PEER]) {
-		err = read_peer(attrs[RDMA_ISOLATE_A_RULE_PEER], &spec->peer,
-				extack);
+		err = riso_nl_read_peer(attrs[RDMA_ISOLATE_A_RULE_PEER], &spec->peer,
+					extack);
 		if (err)
 			return err;
 		spec->has_peer = true;

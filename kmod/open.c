@@ -58,7 +58,7 @@ void riso_open_update(struct riso_flow *f)
 {
 	const struct riso_dev *rd = f->rd;
 	bool open = !riso_is_shaped(rd) && !rd->full && f->mode == RISO_FLOW_MANAGED &&
-		    f->passed && f->group->passed && !f->posting && !f->paused &&
+		    !f->peer && f->passed && f->group->passed && !f->posting && !f->paused &&
 		    f->phase == RISO_PHASE_PACED && f->state == IB_QPS_RTS &&
 		    !riso_ring_len(&f->q);
 

@@ -62,6 +62,7 @@
 #include "limits.h"
 #include "line.h"
 #include "open.h"
+#include "peer.h"
 #include "process.h"
 #include "refuse.h"
 #include "ring.h"
@@ -125,6 +126,7 @@ static void charge_turn(struct riso_dev *rd, const struct riso_turn *t, u32 wire
 	f->stale = false;
 	f->debt = false;
 	f->progress_ns = now;
+	riso_peer_charge(f, t->dir, wire, now);
 	riso_window_add(f, t->dir, wire, now);
 	riso_tag_note_out(f);
 }

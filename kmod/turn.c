@@ -14,6 +14,7 @@
 #include "limits.h"
 #include "line.h"
 #include "open.h"
+#include "peer.h"
 #include "process.h"
 #include "ring.h"
 #include "trace.h"
@@ -240,17 +241,33 @@ static bool pick_flow(struct riso_flow *f, struct riso_pacer_limits l, u64 now, 
 	return true;
 }
 
+/* Does its peer not let it post now? Then it waits aside. */
+static bool waits_for_peer(struct riso_flow *f, enum riso_dir dir, u64 now)
+{
+	u64 when = riso_peer_when(f, dir, now);
+
+	if (!when)
+		return false;
+	f->retry_ns = when;
+	f->rd->want_ns = min(f->rd->want_ns, when);
+	riso_turn_wake(f, now);
+	return true;
+}
+
 static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now, struct riso_turn *t)
 {
 	struct riso_group_dir *gd;
+	struct riso_flow *f;
 
-	while ((gd = riso_line_first(&rd->arb[dir])) && gd->asks)
-		if (!riso_process_grant(rd, dir, riso_line_group(gd, dir)->process, now))
+	do {
+		while ((gd = riso_line_first(&rd->arb[dir])) && gd->asks)
+			if (!riso_process_grant(rd, dir, riso_line_group(gd, dir)->process, now))
+				return false;
+		if (!gd)
 			return false;
-	if (!gd)
-		return false;
-	return pick_flow(list_first_entry(&gd->flows, struct riso_flow, arb),
-			 limits_of(rd, dir, now), now, t);
+		f = list_first_entry(&gd->flows, struct riso_flow, arb);
+	} while (waits_for_peer(f, dir, now));
+	return pick_flow(f, limits_of(rd, dir, now), now, t);
 }
 
 /**
@@ -280,6 +297,8 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 		riso_turn_wake(f, now);
 		return false;
 	}
+	if (waits_for_peer(f, f->next.dir, now))
+		return false;
 	a = &rd->arb[f->next.dir];
 	room = riso_window_room(f);
 	if (list_empty(&rd->urgent) && !riso_line_first(a) && riso_window_fits(f, &room)) {

@@ -16,6 +16,7 @@
 #include "line.h"
 #include "manage.h"
 #include "open.h"
+#include "peer.h"
 #include "process.h"
 #include "pump.h"
 #include "sched.h"
@@ -91,7 +92,7 @@ static bool watch_groups(struct riso_dev *rd, u64 now)
 	bool contended;
 
 	riso_dev_lock(rd);
-	if (riso_open_watch(rd, now, &contended))
+	if (riso_open_watch(rd, now, &contended) | riso_peer_expire(rd, now))
 		riso_manage_refresh_all(rd);
 	riso_dev_unlock(rd);
 	return contended;

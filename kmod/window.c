@@ -13,6 +13,7 @@
 #include "cq.h"
 #include "flow.h"
 #include "limits.h"
+#include "peer.h"
 #include "tag.h"
 #include "window.h"
 
@@ -79,8 +80,11 @@ static struct riso_bound find_bound(const struct riso_flow *f, enum riso_dir dir
 	const struct riso_dev *rd = f->rd;
 	struct riso_bound bound = { .share = 1 };
 
-	if (!riso_is_shaped(rd))
+	if (!riso_is_shaped(rd)) {
+		if (rd->chunk && riso_peer_cuts(f, dir))
+			bound.chunk = riso_chunk_round(rd->chunk, f->mtu);
 		return bound;
+	}
 	bound.path = path_bytes(rd, dir, riso_path_delay(&f->path));
 	bound.chunk = riso_chunk_fill(rd->chunk, bound.path, count_pieces(f, dir),
 				      largest_piece(rd));

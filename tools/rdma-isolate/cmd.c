@@ -22,6 +22,7 @@ static const struct object * const objects[] = {
 	&flow_object,
 	&group_object,
 	&budget_object,
+	&path_object,
 	&rule_object,
 	&stat_object,
 	&monitor_object,

@@ -137,6 +137,7 @@ extern const struct object dev_object;
 extern const struct object flow_object;
 extern const struct object group_object;
 extern const struct object budget_object;
+extern const struct object path_object;
 extern const struct object rule_object;
 extern const struct object stat_object;
 extern const struct object monitor_object;

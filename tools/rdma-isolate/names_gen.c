@@ -84,6 +84,15 @@ const struct name_enum name_switch = {
 	switch_values, 2,
 };
 
+static const struct name_value dir_values[] = {
+	{ "tx", "what the host sends to the peer, by SEND, WRITE and atomics" },
+	{ "rx", "what the host reads from the peer" },
+};
+
+const struct name_enum name_dir = {
+	dir_values, 2,
+};
+
 static const struct name_value size_values[] = {
 	{ "64", "0 to 64 bytes" },
 	{ "256", "65 to 256 bytes" },
@@ -355,4 +364,20 @@ static const struct name_attr hist_attrs[] = {
 
 const struct name_set name_set_hist = {
 	hist_attrs, 4,
+};
+
+static const struct name_attr path_attrs[] = {
+	[1] = { "pad", NAME_PAD, 0 },
+	[2] = { "dev", NAME_STRING, 0 },
+	[3] = { "peer", NAME_STRING, 0 },
+	[4] = { "dir", NAME_U32, &name_dir },
+	[5] = { "rate", NAME_U64, 0 },
+	[6] = { "cut", NAME_U32, &name_switch },
+	[7] = { "lease_ns", NAME_U64, 0 },
+	[8] = { "bytes", NAME_U64, 0 },
+	[9] = { "waits", NAME_U64, 0 },
+};
+
+const struct name_set name_set_path = {
+	path_attrs, 9,
 };

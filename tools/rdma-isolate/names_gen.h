@@ -48,6 +48,7 @@ extern const struct name_enum name_class;
 extern const struct name_enum name_reason;
 extern const struct name_enum name_believed_from;
 extern const struct name_enum name_switch;
+extern const struct name_enum name_dir;
 extern const struct name_enum name_size;
 extern const struct name_enum name_error;
 extern const struct name_enum name_fault;
@@ -63,5 +64,6 @@ extern const struct name_set name_set_group;
 extern const struct name_set name_set_behind;
 extern const struct name_set name_set_budget;
 extern const struct name_set name_set_hist;
+extern const struct name_set name_set_path;
 
 #endif /* RDMA_ISOLATE_NAMES_GEN_H */

@@ -148,6 +148,17 @@ enum riso_switch {
 };
 
 /**
+ * enum riso_path_dir - direction of a path, as the host sees it that sets the
+ *   limit
+ * @RISO_PATH_TX: what the host sends to the peer, by SEND, WRITE and atomics
+ * @RISO_PATH_RX: what the host reads from the peer
+ */
+enum riso_path_dir {
+	RISO_PATH_TX,
+	RISO_PATH_RX,
+};
+
+/**
  * enum riso_size - size classes of messages, by payload; the n-th ends at 64
  *   << 2 * n
  * @RISO_SIZE_64: 0 to 64 bytes
@@ -465,6 +476,21 @@ enum {
 };
 
 enum {
+	RDMA_ISOLATE_A_PATH_PAD = 1,
+	RDMA_ISOLATE_A_PATH_DEV,
+	RDMA_ISOLATE_A_PATH_PEER,
+	RDMA_ISOLATE_A_PATH_DIR,
+	RDMA_ISOLATE_A_PATH_RATE,
+	RDMA_ISOLATE_A_PATH_CUT,
+	RDMA_ISOLATE_A_PATH_LEASE_NS,
+	RDMA_ISOLATE_A_PATH_BYTES,
+	RDMA_ISOLATE_A_PATH_WAITS,
+
+	__RDMA_ISOLATE_A_PATH_MAX,
+	RDMA_ISOLATE_A_PATH_MAX = (__RDMA_ISOLATE_A_PATH_MAX - 1)
+};
+
+enum {
 	RDMA_ISOLATE_CMD_DEV_GET = 1,
 	RDMA_ISOLATE_CMD_DEV_SET,
 	RDMA_ISOLATE_CMD_DEV_NTF,
@@ -484,6 +510,8 @@ enum {
 	RDMA_ISOLATE_CMD_GROUP_FAULT_NTF,
 	RDMA_ISOLATE_CMD_CTRL_NTF,
 	RDMA_ISOLATE_CMD_FLOW_MARK,
+	RDMA_ISOLATE_CMD_PATH_SET,
+	RDMA_ISOLATE_CMD_PATH_GET,
 
 	__RDMA_ISOLATE_CMD_MAX,
 	RDMA_ISOLATE_CMD_MAX = (__RDMA_ISOLATE_CMD_MAX - 1)

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Peers: what a device may send to another host, or read from it.
+ *
+ * A host that has latency flows, or whose link others fill, tells how much each of its peers may
+ * send there, or read from there (sections 4.4 and 6.7 of the paper; Documentation/design/hosts.rst).
+ * An agent, or the operator, sets that here. A flow whose peer has no credit waits aside, so that
+ * flows to others have their turns.
+ *
+ * Owns &riso_dev.peers, &riso_flow.peer and the clocks of peers. &riso_dev.mutex protects the list,
+ * &riso_dev.lock what is in it and which flow has which.
+ */
+
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <net/netlink.h>
+
+#include "limits.h"
+#include "peer.h"
+
+/* The limit that a flow has, or NULL */
+static struct riso_peer_limit *limit_of(const struct riso_flow *f, enum riso_dir dir)
+{
+	return f->peer && f->peer->limit[dir].rate ? &f->peer->limit[dir] : NULL;
+}
+
+/**
+ * riso_peer_when - when may a flow post again, as far as its peer goes?
+ * @f: the flow
+ * @dir: direction
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ * Return: time, ns; 0 for now.
+ */
+u64 riso_peer_when(struct riso_flow *f, enum riso_dir dir, u64 now)
+{
+	struct riso_peer_limit *l = limit_of(f, dir);
+
+	lockdep_assert_held(&f->rd->lock);
+	if (!l || l->next_ns <= now + RISO_TICK_NS || (l->end_ns && now >= l->end_ns))
+		return 0;
+	l->waits++;
+	return l->next_ns;
+}
+
+/**
+ * riso_peer_charge - a flow posts to its peer
+ * @f: the flow
+ * @dir: direction
+ * @wire: wire bytes
+ * @now: time, ns
+ *
+ * What was missed is lost, but for what a late timer misses.
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_peer_charge(struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now)
+{
+	struct riso_peer_limit *l = limit_of(f, dir);
+	u64 lag;
+
+	lockdep_assert_held(&f->rd->lock);
+	if (!l)
+		return;
+	lag = RISO_TICK_NS + riso_timer_late(f->rd);
+	l->next_ns = max(l->next_ns, now - min(now, lag)) + riso_time_of(wire, l->rate);
+	l->bytes += wire;
+}
+
+static struct riso_peer *find_peer(const struct riso_dev *rd, const union ib_gid *gid)
+{
+	struct riso_peer *p;
+
+	list_for_each_entry(p, &rd->peers, list)
+		if (!memcmp(&p->gid, gid, sizeof(*gid)))
+			return p;
+	return NULL;
+}
+
+/**
+ * riso_peer_bind - find the peer of a flow, which was connected
+ * @f: the flow
+ *
+ * What bounds its posts may have changed, see riso_window_rebound().
+ *
+ * Context: &riso_dev.mutex, and under &riso_dev.lock.
+ */
+void riso_peer_bind(struct riso_flow *f)
+{
+	lockdep_assert_held(&f->rd->mutex);
+	lockdep_assert_held(&f->rd->lock);
+	f->peer = f->who.peer_known ? find_peer(f->rd, &f->who.peer) : NULL;
+}
+
+/* Let flows of the kernel find their peers again: one has come, or is about to go. */
+static void bind_all(struct riso_dev *rd)
+{
+	struct riso_flow *f;
+	int bucket;
+
+	hash_for_each(rd->qps[false], bucket, f, hash) {
+		spin_lock_irq(&rd->lock);
+		riso_peer_bind(f);
+		spin_unlock_irq(&rd->lock);
+	}
+}
+
+static bool has_limit(const struct riso_peer *p)
+{
+	return p->limit[RISO_TX].rate || p->limit[RISO_TX].cut || p->limit[RISO_RX].rate ||
+	       p->limit[RISO_RX].cut;
+}
+
+static void drop_peer(struct riso_dev *rd, struct riso_peer *p)
+{
+	list_del(&p->list);
+	rd->num_peers--;
+	bind_all(rd);
+	kfree(p);
+}
+
+static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
+				  struct netlink_ext_ack *extack)
+{
+	struct riso_peer *p;
+
+	if (rd->num_peers == RISO_MAX_PEERS) {
+		NL_SET_ERR_MSG(extack, "the device has limits for 1024 peers, which is the most");
+		return ERR_PTR(-ENOSPC);
+	}
+	p = kzalloc(sizeof(*p), GFP_KERNEL);
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+	p->gid = *gid;
+	list_add_tail(&p->list, &rd->peers);
+	rd->num_peers++;
+	return p;
+}
+
+/**
+ * riso_peer_set - set what may be sent to a peer, or read from it
+ * @rd: the device
+ * @spec: the limit; one of no rate that does not cut is none
+ * @extack: says what was wrong
+ *
+ * Context: &riso_dev.mutex, may sleep. riso_manage_refresh_all() has to be called after.
+ * Return: 0, -ENOSPC or -ENOMEM, then nothing was changed.
+ */
+int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec,
+		  struct netlink_ext_ack *extack)
+{
+	struct riso_peer *p = find_peer(rd, &spec->gid);
+	u64 now = ktime_get_ns();
+	struct riso_peer_limit *l;
+	bool added = false;
+
+	lockdep_assert_held(&rd->mutex);
+	if (!p) {
+		if (!spec->rate && !spec->cut)
+			return 0;
+		p = add_peer(rd, &spec->gid, extack);
+		if (IS_ERR(p))
+			return PTR_ERR(p);
+		added = true;
+	}
+	spin_lock_irq(&rd->lock);
+	l = &p->limit[spec->dir];
+	l->rate = spec->rate;
+	l->cut = spec->cut;
+	l->end_ns = spec->lease_ns ? now + spec->lease_ns : 0;
+	/* With a higher rate it need not wait for what a lower one held back. */
+	l->next_ns = min(l->next_ns, now + RISO_TICK_NS);
+	spin_unlock_irq(&rd->lock);
+	if (!has_limit(p))
+		drop_peer(rd, p);
+	else if (added)
+		bind_all(rd);
+	return 0;
+}
+
+/**
+ * riso_peer_expire - end the limits whose time has come
+ * @rd: the device
+ * @now: time, ns
+ *
+ * Context: &riso_dev.mutex, may sleep.
+ * Return: true if one has ended: then riso_manage_refresh_all() has to be called.
+ */
+bool riso_peer_expire(struct riso_dev *rd, u64 now)
+{
+	struct riso_peer *p, *next;
+	bool ended = false;
+	int dir;
+
+	lockdep_assert_held(&rd->mutex);
+	list_for_each_entry_safe(p, next, &rd->peers, list) {
+		for (dir = 0; dir < RISO_DIRS; dir++) {
+			struct riso_peer_limit *l = &p->limit[dir];
+
+			if (!l->end_ns || now < l->end_ns)
+				continue;
+			spin_lock_irq(&rd->lock);
+			*l = (struct riso_peer_limit) {};
+			spin_unlock_irq(&rd->lock);
+			ended = true;
+		}
+		if (!has_limit(p))
+			drop_peer(rd, p);
+	}
+	return ended;
+}
+
+/**
+ * riso_peer_next - what a dump shows of the limits of a device
+ * @rd: the device
+ * @index: number of the limit, two for each peer; advanced behind the one that is shown
+ * @spec: filled in
+ *
+ * Context: &riso_dev.mutex.
+ * Return: false if there is none behind.
+ */
+bool riso_peer_next(struct riso_dev *rd, u32 *index, struct riso_peer_spec *spec)
+{
+	u64 now = ktime_get_ns();
+	struct riso_peer *p;
+	u32 i = 0;
+	int dir;
+
+	lockdep_assert_held(&rd->mutex);
+	list_for_each_entry(p, &rd->peers, list) {
+		for (dir = 0; dir < RISO_DIRS; dir++) {
+			const struct riso_peer_limit *l = &p->limit[dir];
+
+			if (i++ < *index || (!l->rate && !l->cut))
+				continue;
+			*index = i;
+			spin_lock_irq(&rd->lock);
+			*spec = (struct riso_peer_spec) {
+				.gid = p->gid,
+				.dir = dir,
+				.rate = l->rate,
+				.cut = l->cut,
+				.lease_ns = l->end_ns > now ? l->end_ns - now : !!l->end_ns,
+				.bytes = l->bytes,
+				.waits = l->waits,
+			};
+			spin_unlock_irq(&rd->lock);
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * riso_peer_forget_all - end all limits of a device
+ * @rd: the device
+ *
+ * Context: &riso_dev.mutex, may sleep.
+ */
+void riso_peer_forget_all(struct riso_dev *rd)
+{
+	struct riso_peer *p, *next;
+
+	lockdep_assert_held(&rd->mutex);
+	list_for_each_entry_safe(p, next, &rd->peers, list)
+		drop_peer(rd, p);
+}
