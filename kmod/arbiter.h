@@ -278,11 +278,13 @@ struct riso_bounds {
  * @RISO_LIST_GROUP: with its group, for a turn
  * @RISO_LIST_URGENT: in front of all, as debt
  * @RISO_LIST_PARKED: until the provider may have room again
+ * @RISO_LIST_PEER: with others until its peer lets it post
  */
 enum riso_list {
 	RISO_LIST_GROUP,
 	RISO_LIST_URGENT,
 	RISO_LIST_PARKED,
+	RISO_LIST_PEER,
 };
 
 /**

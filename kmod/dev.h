@@ -232,6 +232,7 @@ struct riso_change {
  * @folds: how often counts of a group that goes were added to @stats
  * @timer: runs the scheduler for the clock, or looks for completions
  * @parked: flows whose provider queue was full
+ * @busy_peers: limits of peers that flows wait for, or have waited for
  * @managed: flows that have a queue, under @mutex
  * @news: flows of which listeners have to be told, those of the kernel first
  * @processes: processes that take part
@@ -343,6 +344,7 @@ struct riso_dev {
 
 	/* seldom */
 	struct list_head parked;
+	struct list_head busy_peers;
 	struct list_head managed;
 	struct list_head news;
 	struct list_head processes;

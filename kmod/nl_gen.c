@@ -10,11 +10,6 @@
 
 #include "../uapi/linux/rdma_isolate.h"
 
-/* Integer value ranges */
-static const struct netlink_range_validation rdma_isolate_a_path_rate_range = {
-	.max	= RDMA_ISOLATE_RATE_MAX,
-};
-
 /* RDMA_ISOLATE_CMD_DEV_GET - do */
 const struct nla_policy rdma_isolate_dev_get_nl_policy[RDMA_ISOLATE_A_DEV_DEV + 1] = {
 	[RDMA_ISOLATE_A_DEV_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
@@ -114,7 +109,7 @@ const struct nla_policy rdma_isolate_path_set_nl_policy[RDMA_ISOLATE_A_PATH_LEAS
 	[RDMA_ISOLATE_A_PATH_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 	[RDMA_ISOLATE_A_PATH_PEER] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_PEER_MAX, },
 	[RDMA_ISOLATE_A_PATH_DIR] = NLA_POLICY_MAX(NLA_U32, 1),
-	[RDMA_ISOLATE_A_PATH_RATE] = NLA_POLICY_FULL_RANGE(NLA_U64, &rdma_isolate_a_path_rate_range),
+	[RDMA_ISOLATE_A_PATH_RATE] = { .type = NLA_U64, },
 	[RDMA_ISOLATE_A_PATH_CUT] = NLA_POLICY_MAX(NLA_U32, 1),
 	[RDMA_ISOLATE_A_PATH_LEASE_NS] = { .type = NLA_U64, },
 };

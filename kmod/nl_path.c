@@ -48,6 +48,12 @@ static int read_limit(struct genl_info *info, struct riso_peer_spec *spec)
 		return -EINVAL;
 	}
 	spec->rate = nla_get_u64(rate);
+	if (spec->rate && (spec->rate < RDMA_ISOLATE_RATE_MIN ||
+			   spec->rate > RDMA_ISOLATE_RATE_MAX)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, rate,
+				    "a rate is 100000 to 1000000000000 bytes per second, or 0");
+		return -EINVAL;
+	}
 	spec->cut = cut && nla_get_u32(cut) == RISO_SWITCH_ON;
 	spec->lease_ns = lease ? nla_get_u64(lease) : 0;
 	if (spec->lease_ns && (spec->lease_ns < RDMA_ISOLATE_LEASE_MIN ||

@@ -7,8 +7,9 @@
  * An agent, or the operator, sets that here. A flow whose peer has no credit waits aside, so that
  * flows to others have their turns.
  *
- * Owns &riso_dev.peers, &riso_flow.peer and the clocks of peers. &riso_dev.mutex protects the list,
- * &riso_dev.lock what is in it and which flow has which.
+ * Owns &riso_dev.peers, &riso_flow.peer, the clocks of peers, and the lists of flows that wait for
+ * them. &riso_dev.mutex protects the list of peers; &riso_dev.lock protects what is in it, which flow
+ * has which, and &riso_dev.busy_peers.
  */
 
 #include <linux/ktime.h>
@@ -24,6 +25,14 @@ static struct riso_peer_limit *limit_of(const struct riso_flow *f, enum riso_dir
 	return f->peer && f->peer->limit[dir].rate ? &f->peer->limit[dir] : NULL;
 }
 
+/* Until when a limit keeps flows from posting, ns; 0 if it does not */
+static u64 end_of(const struct riso_peer_limit *l, u64 now)
+{
+	if (!l->rate || l->next_ns <= now + RISO_TICK_NS || (l->end_ns && now >= l->end_ns))
+		return 0;
+	return l->next_ns;
+}
+
 /**
  * riso_peer_when - when may a flow post again, as far as its peer goes?
  * @f: the flow
@@ -33,15 +42,61 @@ static struct riso_peer_limit *limit_of(const struct riso_flow *f, enum riso_dir
  * Context: under &riso_dev.lock.
  * Return: time, ns; 0 for now.
  */
-u64 riso_peer_when(struct riso_flow *f, enum riso_dir dir, u64 now)
+u64 riso_peer_when(const struct riso_flow *f, enum riso_dir dir, u64 now)
 {
-	struct riso_peer_limit *l = limit_of(f, dir);
+	lockdep_assert_held(&f->rd->lock);
+	return f->peer ? end_of(&f->peer->limit[dir], now) : 0;
+}
+
+/**
+ * riso_peer_wait - let a flow wait for its peer
+ * @f: the flow, which stands nowhere
+ * @dir: direction
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_peer_wait(struct riso_flow *f, enum riso_dir dir)
+{
+	struct riso_peer_limit *l = &f->peer->limit[dir];
 
 	lockdep_assert_held(&f->rd->lock);
-	if (!l || l->next_ns <= now + RISO_TICK_NS || (l->end_ns && now >= l->end_ns))
-		return 0;
 	l->waits++;
-	return l->next_ns;
+	list_add_tail(&f->arb, &l->waiting);
+	if (list_empty(&l->busy))
+		list_add_tail(&l->busy, &f->rd->busy_peers);
+}
+
+/**
+ * riso_peer_next_waiting - find a flow that need not wait any longer
+ * @rd: the device
+ * @now: time, ns
+ *
+ * &riso_dev.want_ns is when others need not.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: the flow, where it stands, or NULL.
+ */
+struct riso_flow *riso_peer_next_waiting(struct riso_dev *rd, u64 now)
+{
+	struct riso_peer_limit *l, *next;
+	u64 when;
+
+	lockdep_assert_held(&rd->lock);
+	list_for_each_entry_safe(l, next, &rd->busy_peers, busy) {
+		if (list_empty(&l->waiting)) {
+			list_del_init(&l->busy);
+			continue;
+		}
+		when = end_of(l, now);
+		if (when) {
+			rd->want_ns = min(rd->want_ns, when - RISO_TICK_NS);
+			continue;
+		}
+		/* Other peers have their turns. */
+		list_move_tail(&l->busy, &rd->busy_peers);
+		return list_first_entry(&l->waiting, struct riso_flow, arb);
+	}
+	return NULL;
 }
 
 /**
@@ -112,11 +167,29 @@ static bool has_limit(const struct riso_peer *p)
 	       p->limit[RISO_RX].cut;
 }
 
+/* Flows that wait try again soon. */
+static void free_waiting(struct riso_dev *rd, struct riso_peer_limit *l)
+{
+	struct riso_flow *f;
+
+	lockdep_assert_held(&rd->lock);
+	list_for_each_entry(f, &l->waiting, arb)
+		f->list = RISO_LIST_PARKED;
+	list_splice_tail_init(&l->waiting, &rd->parked);
+	list_del_init(&l->busy);
+}
+
 static void drop_peer(struct riso_dev *rd, struct riso_peer *p)
 {
+	int dir;
+
 	list_del(&p->list);
 	rd->num_peers--;
 	bind_all(rd);
+	spin_lock_irq(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		free_waiting(rd, &p->limit[dir]);
+	spin_unlock_irq(&rd->lock);
 	kfree(p);
 }
 
@@ -124,6 +197,7 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
 				  struct netlink_ext_ack *extack)
 {
 	struct riso_peer *p;
+	int dir;
 
 	if (rd->num_peers == RISO_MAX_PEERS) {
 		NL_SET_ERR_MSG(extack, "the device has limits for 1024 peers, which is the most");
@@ -133,6 +207,10 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
 	if (!p)
 		return ERR_PTR(-ENOMEM);
 	p->gid = *gid;
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		INIT_LIST_HEAD(&p->limit[dir].waiting);
+		INIT_LIST_HEAD(&p->limit[dir].busy);
+	}
 	list_add_tail(&p->list, &rd->peers);
 	rd->num_peers++;
 	return p;
@@ -201,7 +279,10 @@ bool riso_peer_expire(struct riso_dev *rd, u64 now)
 			if (!l->end_ns || now < l->end_ns)
 				continue;
 			spin_lock_irq(&rd->lock);
-			*l = (struct riso_peer_limit) {};
+			l->rate = 0;
+			l->cut = false;
+			l->end_ns = 0;
+			free_waiting(rd, l);
 			spin_unlock_irq(&rd->lock);
 			ended = true;
 		}
@@ -232,7 +313,8 @@ bool riso_peer_next(struct riso_dev *rd, u32 *index, struct riso_peer_spec *spec
 		for (dir = 0; dir < RISO_DIRS; dir++) {
 			const struct riso_peer_limit *l = &p->limit[dir];
 
-			if (i++ < *index || (!l->rate && !l->cut))
+			if (i++ < *index || (!l->rate && !l->cut) ||
+			    (l->end_ns && now >= l->end_ns))
 				continue;
 			*index = i;
 			spin_lock_irq(&rd->lock);
@@ -241,7 +323,7 @@ bool riso_peer_next(struct riso_dev *rd, u32 *index, struct riso_peer_spec *spec
 				.dir = dir,
 				.rate = l->rate,
 				.cut = l->cut,
-				.lease_ns = l->end_ns > now ? l->end_ns - now : !!l->end_ns,
+				.lease_ns = l->end_ns ? l->end_ns - now : 0,
 				.bytes = l->bytes,
 				.waits = l->waits,
 			};

@@ -43,6 +43,8 @@ struct riso_peer_spec {
  * @next_ns: until when the path has work at @rate
  * @bytes: wire bytes posted
  * @waits: times that a flow had to wait
+ * @waiting: flows that wait, the one that began first is first
+ * @busy: in &riso_dev.busy_peers, since a flow has begun to wait
  */
 struct riso_peer_limit {
 	u64 rate;
@@ -51,6 +53,8 @@ struct riso_peer_limit {
 	u64 next_ns;
 	u64 bytes;
 	u64 waits;
+	struct list_head waiting;
+	struct list_head busy;
 };
 
 /**
@@ -78,7 +82,9 @@ static inline bool riso_peer_cuts(const struct riso_flow *f, enum riso_dir dir)
 	return f->peer && f->peer->limit[dir].cut;
 }
 
-u64 riso_peer_when(struct riso_flow *f, enum riso_dir dir, u64 now);
+u64 riso_peer_when(const struct riso_flow *f, enum riso_dir dir, u64 now);
+void riso_peer_wait(struct riso_flow *f, enum riso_dir dir);
+struct riso_flow *riso_peer_next_waiting(struct riso_dev *rd, u64 now);
 void riso_peer_charge(struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now);
 void riso_peer_bind(struct riso_flow *f);
 int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec,

@@ -12,6 +12,7 @@
 #include "cq_poll.h"
 #include "flow.h"
 #include "limits.h"
+#include "peer.h"
 #include "process.h"
 #include "pump.h"
 #include "sched.h"
@@ -27,6 +28,8 @@ enum {
 	/* Flows that try again together, and how long the next ones wait */
 	PARKED_MAX = 64,
 	PARKED_NS = NSEC_PER_MSEC,
+	/* Flows that have waited for their peers and try again together */
+	PEERS_MAX = 16,
 };
 
 /*
@@ -38,7 +41,8 @@ static bool looks_later(struct riso_dev *rd, u64 now)
 {
 	lockdep_assert_held(&rd->lock);
 	if (!rd->looks || now - rd->ran_ns > LOOK_MIN_NS || !list_empty(&rd->parked) ||
-	    !list_empty(&rd->quiet) || now - rd->looked_for_ns > RISO_REAP_MAX_NS)
+	    !list_empty(&rd->busy_peers) || !list_empty(&rd->quiet) ||
+	    now - rd->looked_for_ns > RISO_REAP_MAX_NS)
 		return false;
 	rd->look_ns = min_t(u64, 2 * rd->look_ns, LOOK_MAX_NS);
 	riso_sched_arm(rd, now);
@@ -71,6 +75,22 @@ static void wake_parked(struct riso_dev *rd, u64 now)
 	list_splice_tail(&waiting, &rd->parked);
 }
 
+/* Have flows try again whose peers let them: those that wait for the same one compete then. */
+static void wake_peers(struct riso_dev *rd, u64 now)
+{
+	int left = PEERS_MAX;
+	struct riso_flow *f;
+
+	lockdep_assert_held(&rd->lock);
+	while ((f = riso_peer_next_waiting(rd, now))) {
+		if (!left--) {
+			rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS);
+			break;
+		}
+		riso_turn_wake(f, now);
+	}
+}
+
 static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 {
 	struct riso_dev *rd = container_of(timer, struct riso_dev, timer);
@@ -101,6 +121,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	if (now < rd->linger_ns)
 		riso_process_read_some(rd, now);
 	wake_parked(rd, now);
+	wake_peers(rd, now);
 	spin_unlock_irqrestore(&rd->lock, flags);
 
 	found = riso_cq_reap(rd);
@@ -131,6 +152,7 @@ void riso_pump_init(struct riso_dev *rd)
 	}
 	INIT_LIST_HEAD(&rd->urgent);
 	INIT_LIST_HEAD(&rd->parked);
+	INIT_LIST_HEAD(&rd->busy_peers);
 	INIT_LIST_HEAD(&rd->quiet);
 	INIT_LIST_HEAD(&rd->reap);
 	INIT_LIST_HEAD(&rd->stale);

@@ -448,7 +448,8 @@ void riso_sched_refresh(struct riso_flow *f)
 /* Is it in line, and others have their turns? On a slow device its own may take seconds to come. */
 static bool waits_for_turn(const struct riso_flow *f, u64 idle, u64 now)
 {
-	return !list_empty(&f->arb) && f->list == RISO_LIST_GROUP &&
+	return !list_empty(&f->arb) &&
+	       (f->list == RISO_LIST_GROUP || f->list == RISO_LIST_PEER) &&
 	       idle / RISO_STUCK_NS < RISO_STUCK_IN_LINE &&
 	       now - f->rd->arb[f->arb_dir].turn_ns < RISO_STUCK_NS;
 }

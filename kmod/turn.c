@@ -65,6 +65,10 @@ static void list_flow(struct riso_flow *f, enum riso_list list, u64 now)
 	struct riso_group_dir *gd;
 
 	f->list = list;
+	if (list == RISO_LIST_PEER) {
+		riso_peer_wait(f, f->arb_dir);
+		return;
+	}
 	if (list != RISO_LIST_GROUP) {
 		list_add_tail(&f->arb, list == RISO_LIST_URGENT ? &rd->urgent : &rd->parked);
 		return;
@@ -91,12 +95,26 @@ static void place_flow(struct riso_flow *f, enum riso_list where, u64 now)
 	list_flow(f, where, now);
 }
 
+/* Does its peer not let it post now? Then it waits with others that it has. */
+static bool waits_for_peer(struct riso_flow *f, u64 now)
+{
+	u64 when = riso_peer_when(f, f->next.dir, now);
+
+	if (!when)
+		return false;
+	f->rd->want_ns = min(f->rd->want_ns, when - RISO_TICK_NS);
+	place_flow(f, RISO_LIST_PEER, now);
+	return true;
+}
+
 /* Have a flow stand in line for its turn, if what it has out leaves it room. */
 static void place_in_line(struct riso_flow *f, const struct riso_room *room, u64 now)
 {
 	enum riso_dir dir = f->next.dir;
 	struct riso_dev *rd = f->rd;
 
+	if (waits_for_peer(f, now))
+		return;
 	if (riso_window_fits(f, room)) {
 		place_flow(f, RISO_LIST_GROUP, now);
 		return;
@@ -241,19 +259,6 @@ static bool pick_flow(struct riso_flow *f, struct riso_pacer_limits l, u64 now, 
 	return true;
 }
 
-/* Does its peer not let it post now? Then it waits aside. */
-static bool waits_for_peer(struct riso_flow *f, enum riso_dir dir, u64 now)
-{
-	u64 when = riso_peer_when(f, dir, now);
-
-	if (!when)
-		return false;
-	f->retry_ns = when;
-	f->rd->want_ns = min(f->rd->want_ns, when);
-	riso_turn_wake(f, now);
-	return true;
-}
-
 static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now, struct riso_turn *t)
 {
 	struct riso_group_dir *gd;
@@ -266,7 +271,7 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now, struct ris
 		if (!gd)
 			return false;
 		f = list_first_entry(&gd->flows, struct riso_flow, arb);
-	} while (waits_for_peer(f, dir, now));
+	} while (waits_for_peer(f, now));
 	return pick_flow(f, limits_of(rd, dir, now), now, t);
 }
 
@@ -297,11 +302,10 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 		riso_turn_wake(f, now);
 		return false;
 	}
-	if (waits_for_peer(f, f->next.dir, now))
-		return false;
 	a = &rd->arb[f->next.dir];
 	room = riso_window_room(f);
-	if (list_empty(&rd->urgent) && !riso_line_first(a) && riso_window_fits(f, &room)) {
+	if (list_empty(&rd->urgent) && !riso_line_first(a) && riso_window_fits(f, &room) &&
+	    !riso_peer_when(f, f->next.dir, now)) {
 		l = limits_of(rd, f->next.dir, now);
 		if (riso_pacer_is_open(&a->pacer, &l, room.part, now)) {
 			take_turn(f, &room, riso_pacer_bytes(&a->pacer, &l, room.part, now),

@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Paths: what a device may send to a peer, or read from it. Bulk of the kernel from null0 to null1
+# runs all the time.
+#
+# The clock of the machine is not exact: a rate holds if 60 to 120 % of it are sent in one second of
+# several.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli.inc"
+
+LOAD=/sys/kernel/debug/riso_test_load
+FAST=10000
+# Mbit/s; of a wire's, as rates of a path are
+LIMIT=400
+
+sent()
+{
+	sed -n 's/^write_bytes //p' "$NULL/null0"
+}
+
+# measure_rate [SECONDS]: bytes per second, of about a second
+measure_rate()
+{
+	local began from to
+
+	began=${EPOCHREALTIME/./}
+	from=$(sent)
+	sleep "${1:-1}"
+	to=$(sent)
+	echo $(((to - from) * 1000000 / (${EPOCHREALTIME/./} - began)))
+}
+
+# holds_to MBPS
+holds_to()
+{
+	local rate
+
+	rate=$(measure_rate)
+	[ "$rate" -ge $(($1 * 125000 * 6 / 10)) ] && [ "$rate" -le $(($1 * 125000 * 12 / 10)) ]
+}
+
+# keeps_to MBPS: and no second is far above it
+keeps_to()
+{
+	busywait 20 holds_to "$1" && return
+	ktap_print_msg "$(measure_rate) bytes/s"
+	return 1
+}
+
+is_free()
+{
+	[ "$(measure_rate)" -gt $((LIMIT * 125000 * 2)) ]
+}
+
+load_bulk()
+{
+	trap : TERM
+	echo "load len=1048576 depth=4 every_us=10000 window_ms=60000 windows=20" >$LOAD/run
+}
+
+# shows FILTER: of the paths of null0
+shows()
+{
+	rdma-isolate -j path show dev null0 | jq -e "$1" >/dev/null
+}
+
+limit()
+{
+	rdma-isolate path set dev null0 peer "$peer" "$@"
+}
+
+limits()
+{
+	limit dir tx rate ${LIMIT}mbit && keeps_to $LIMIT &&
+	shows 'length == 1 and .[0].dir == "tx" and .[0].cut == "off" and .[0].lease == 0 and
+		.[0].rate == 50000000 and .[0].bytes > 0 and .[0].waits > 0'
+}
+
+changes()
+{
+	limit dir tx rate $((LIMIT / 2))mbit && keeps_to $((LIMIT / 2)) &&
+	limit dir tx rate ${LIMIT}mbit && keeps_to $LIMIT
+}
+
+ends()
+{
+	limit dir tx rate off && shows 'length == 0' && busywait 20 is_free
+}
+
+# The other direction, and another peer, hold nobody back.
+leaves_others()
+{
+	limit dir rx rate ${LIMIT}mbit &&
+	rdma-isolate path set dev null0 peer 10.9.9.9 dir tx rate ${LIMIT}mbit &&
+	shows 'length == 2' && busywait 20 is_free &&
+	limit dir rx rate off && rdma-isolate path set dev null0 peer 10.9.9.9 dir tx rate off
+}
+
+is_leased()
+{
+	limit dir tx rate ${LIMIT}mbit lease 5s && shows '.[0].lease > 0 and .[0].lease <= 5e9' &&
+	keeps_to $LIMIT && busywait 20 is_free && busywait 10 shows 'length == 0'
+}
+
+# chunks: posted so far
+chunks()
+{
+	rdma-isolate -j statistic show dev null0 | jq '.[0].chunk_posted'
+}
+
+# Nothing of null0 is latency, so nothing is cut without that.
+is_cut()
+{
+	local before
+
+	before=$(chunks)
+	sleep 1
+	[ "$(chunks)" -eq "$before" ] && limit dir tx rate off cut on &&
+	shows '.[0].cut == "on" and .[0].rate == 0' && sleep 1 &&
+	[ "$(chunks)" -gt $((before + 100)) ] && limit dir tx rate off
+}
+
+# says WORDS COMMAND...: it fails with that
+says()
+{
+	local words=$1 out
+	shift
+
+	out=$("$@" 2>&1) && return 1
+	grep -q "$words" <<<"$out" && return
+	ktap_print_msg "$out"
+	return 1
+}
+
+is_refused()
+{
+	says "no RDMA device" rdma-isolate path set dev none peer 10.0.0.1 dir tx rate 1gbit &&
+	says "peer" rdma-isolate path set dev null0 peer 10.0.0 dir tx rate 1gbit &&
+	says "one of: tx, rx" limit dir up rate 1gbit &&
+	says "800kbit to 8tbit" limit dir tx rate 1bit &&
+	says "1ms to 3600s" limit dir tx rate 1gbit lease 2h &&
+	shows 'length == 0'
+}
+
+# More than there may be, and they leave room again.
+are_too_many()
+{
+	local i
+
+	for ((i = 0; i < 1024; i++)); do
+		echo "path set dev null0 peer 10.1.$((i / 256)).$((i % 256)) dir tx rate 1gbit"
+	done >"$dir/batch"
+	rdma-isolate -batch "$dir/batch" && shows 'length == 1024' &&
+	says "1024 peers" limit dir tx rate 1gbit &&
+	sed -i 's/1gbit/off/' "$dir/batch" && rdma-isolate -batch "$dir/batch" &&
+	shows 'length == 0'
+}
+
+# All that was posted ends well, also when the module goes.
+unload()
+{
+	limit dir tx rate ${LIMIT}mbit && rdma-isolate dev set dev null0 mode disable timeout 20s &&
+	kill "$pid" && { wait "$pid"; pid=; unload_module; }
+}
+
+require rdma jq
+command -v rdma-isolate >/dev/null || skip_all "no rdma-isolate"
+dir=$(mktemp -d)
+trap 'kill "${pid:-}" 2>/dev/null; wait; teardown_all; rm -rf "$dir"' EXIT
+setup_null rate_mbps=$FAST copy=0 || skip_all "no two devices of nullrdma"
+load_test_module riso_test_load
+load_module || skip_all "rdma_isolate cannot be loaded"
+rdma-isolate dev set dev null0 mode enable chunk-bytes 64k
+load_bulk &
+pid=$!
+busywait 20 is_free || skip_all "no load"
+peer=$(rdma-isolate -j flow show dev null0 |
+	jq -r '[.[] | select(.ulp == "riso_load0") | .peer] | first')
+
+ktap_print_header
+ktap_set_plan 9
+ktap_print_msg "to $peer: $(measure_rate) bytes/s without a limit"
+check "a rate is kept" limits
+check "another rate" changes
+check "it ends" ends
+check "another direction, and another peer" leaves_others
+check "for a while" is_leased
+check "cut without a latency flow" is_cut
+check "bad input" is_refused
+check "1024 peers" are_too_many
+check "disabled, and unloaded, with a limit" unload
+ktap_finished
