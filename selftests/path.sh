@@ -74,7 +74,7 @@ limit()
 limits()
 {
 	limit dir tx rate ${LIMIT}mbit && keeps_to $LIMIT &&
-	shows 'length == 1 and .[0].dir == "tx" and .[0].cut == "off" and .[0].lease == 0 and
+	shows 'length == 1 and .[0].dir == "tx" and .[0].cut == "off" and .[0].lease_ns == 0 and
 		.[0].rate == 50000000 and .[0].bytes > 0 and .[0].waits > 0'
 }
 
@@ -100,7 +100,7 @@ leaves_others()
 
 is_leased()
 {
-	limit dir tx rate ${LIMIT}mbit lease 5s && shows '.[0].lease > 0 and .[0].lease <= 5e9' &&
+	limit dir tx rate ${LIMIT}mbit lease 5s && shows '.[0].lease_ns > 0 and .[0].lease_ns <= 5e9' &&
 	keeps_to $LIMIT && busywait 20 is_free && busywait 10 shows 'length == 0'
 }
 
@@ -138,24 +138,29 @@ is_refused()
 {
 	says "no RDMA device" rdma-isolate path set dev none peer 10.0.0.1 dir tx rate 1gbit &&
 	says "peer" rdma-isolate path set dev null0 peer 10.0.0 dir tx rate 1gbit &&
-	says "one of: tx, rx" limit dir up rate 1gbit &&
+	says "must be tx, rx" limit dir up rate 1gbit &&
 	says "800kbit to 8tbit" limit dir tx rate 1bit &&
 	says "1ms to 3600s" limit dir tx rate 1gbit lease 2h &&
 	shows 'length == 0'
 }
 
-# More than there may be, and they leave room again.
-are_too_many()
+# set_many RATE: for 1024 peers
+set_many()
 {
 	local i
 
 	for ((i = 0; i < 1024; i++)); do
-		echo "path set dev null0 peer 10.1.$((i / 256)).$((i % 256)) dir tx rate 1gbit"
-	done >"$dir/batch"
-	rdma-isolate -batch "$dir/batch" && shows 'length == 1024' &&
+		rdma-isolate path set dev null0 peer "10.1.$((i / 256)).$((i % 256))" dir tx \
+			rate "$1" || return
+	done
+}
+
+# More than there may be, and they leave room again.
+are_too_many()
+{
+	set_many 1gbit && shows 'length == 1024' &&
 	says "1024 peers" limit dir tx rate 1gbit &&
-	sed -i 's/1gbit/off/' "$dir/batch" && rdma-isolate -batch "$dir/batch" &&
-	shows 'length == 0'
+	set_many off && shows 'length == 0'
 }
 
 # All that was posted ends well, also when the module goes.
@@ -172,6 +177,9 @@ trap 'kill "${pid:-}" 2>/dev/null; wait; teardown_all; rm -rf "$dir"' EXIT
 setup_null rate_mbps=$FAST copy=0 || skip_all "no two devices of nullrdma"
 load_test_module riso_test_load
 load_module || skip_all "rdma_isolate cannot be loaded"
+for ulp in riso_load0 riso_load_small; do
+	rdma-isolate rule add ulp $ulp class bandwidth >/dev/null
+done
 rdma-isolate dev set dev null0 mode enable chunk-bytes 64k
 load_bulk &
 pid=$!
