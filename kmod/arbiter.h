@@ -292,11 +292,13 @@ enum riso_list {
  * @RISO_CAUSE_CLOCK: the device has work enough
  * @RISO_CAUSE_DEVICE: the window of the device is full
  * @RISO_CAUSE_FLOW: the flow's own window is full
+ * @RISO_CAUSE_PATH: the limit of the path to its peer is used up
  */
 enum riso_cause {
 	RISO_CAUSE_CLOCK,
 	RISO_CAUSE_DEVICE,
 	RISO_CAUSE_FLOW,
+	RISO_CAUSE_PATH,
 };
 
 #endif /* RISO_ARBITER_H */

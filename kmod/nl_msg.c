@@ -358,6 +358,7 @@ static const struct number pressure_numbers[] = {
 	NUMBER_U64(RDMA_ISOLATE_A_GROUP_STALL_NS, struct riso_pressure_info, stall_ns),
 	NUMBER_U64(RDMA_ISOLATE_A_GROUP_CLOCK_NS, struct riso_pressure_info, clock_ns),
 	NUMBER_U64(RDMA_ISOLATE_A_GROUP_WINDOW_NS, struct riso_pressure_info, window_ns),
+	NUMBER_U64(RDMA_ISOLATE_A_GROUP_PATH_NS, struct riso_pressure_info, path_ns),
 	NUMBER_U64(RDMA_ISOLATE_A_GROUP_OWN_NS, struct riso_pressure_info, own_ns),
 	NUMBER_U32(RDMA_ISOLATE_A_GROUP_AVG10, struct riso_pressure_info, avg[0]),
 	NUMBER_U32(RDMA_ISOLATE_A_GROUP_AVG60, struct riso_pressure_info, avg[1]),

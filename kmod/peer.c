@@ -52,18 +52,48 @@ u64 riso_peer_when(const struct riso_flow *f, enum riso_dir dir, u64 now)
  * riso_peer_wait - let a flow wait for its peer
  * @f: the flow, which stands nowhere
  * @dir: direction
+ * @now: time, ns
  *
  * Context: under &riso_dev.lock.
  */
-void riso_peer_wait(struct riso_flow *f, enum riso_dir dir)
+void riso_peer_wait(struct riso_flow *f, enum riso_dir dir, u64 now)
 {
 	struct riso_peer_limit *l = &f->peer->limit[dir];
 
 	lockdep_assert_held(&f->rd->lock);
 	l->waits++;
-	list_add_tail(&f->arb, &l->waiting);
+	list_add_tail(&f->arb, &l->waiting[f->group->id % RISO_PEER_LINES]);
 	if (list_empty(&l->busy))
 		list_add_tail(&l->busy, &f->rd->busy_peers);
+	riso_pressure_aside(&f->group->pressure, true, now);
+}
+
+/**
+ * riso_peer_leave - a flow does not wait for its peer any longer
+ * @f: the flow, which stands nowhere any more
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_peer_leave(struct riso_flow *f, u64 now)
+{
+	lockdep_assert_held(&f->rd->lock);
+	riso_pressure_aside(&f->group->pressure, false, now);
+}
+
+/* The first flow of the line whose turn it is, or NULL if none waits */
+static struct riso_flow *first_waiting(struct riso_peer_limit *l)
+{
+	struct riso_flow *f;
+	int i;
+
+	for (i = 0; i < RISO_PEER_LINES; i++) {
+		f = list_first_entry_or_null(&l->waiting[l->line++ % RISO_PEER_LINES],
+					     struct riso_flow, arb);
+		if (f)
+			return f;
+	}
+	return NULL;
 }
 
 /**
@@ -71,7 +101,8 @@ void riso_peer_wait(struct riso_flow *f, enum riso_dir dir)
  * @rd: the device
  * @now: time, ns
  *
- * &riso_dev.want_ns is when others need not.
+ * &riso_dev.want_ns is when others need not. Groups have their turns, however many flows of each
+ * wait.
  *
  * Context: under &riso_dev.lock.
  * Return: the flow, where it stands, or NULL.
@@ -79,11 +110,13 @@ void riso_peer_wait(struct riso_flow *f, enum riso_dir dir)
 struct riso_flow *riso_peer_next_waiting(struct riso_dev *rd, u64 now)
 {
 	struct riso_peer_limit *l, *next;
+	struct riso_flow *f;
 	u64 when;
 
 	lockdep_assert_held(&rd->lock);
 	list_for_each_entry_safe(l, next, &rd->busy_peers, busy) {
-		if (list_empty(&l->waiting)) {
+		f = first_waiting(l);
+		if (!f) {
 			list_del_init(&l->busy);
 			continue;
 		}
@@ -94,7 +127,7 @@ struct riso_flow *riso_peer_next_waiting(struct riso_dev *rd, u64 now)
 		}
 		/* Other peers have their turns. */
 		list_move_tail(&l->busy, &rd->busy_peers);
-		return list_first_entry(&l->waiting, struct riso_flow, arb);
+		return f;
 	}
 	return NULL;
 }
@@ -170,12 +203,15 @@ static bool has_limit(const struct riso_peer *p)
 /* Flows that wait try again soon. */
 static void free_waiting(struct riso_dev *rd, struct riso_peer_limit *l)
 {
+	u64 now = ktime_get_ns();
 	struct riso_flow *f;
 
 	lockdep_assert_held(&rd->lock);
-	list_for_each_entry(f, &l->waiting, arb)
+	while ((f = first_waiting(l))) {
+		list_move_tail(&f->arb, &rd->parked);
 		f->list = RISO_LIST_PARKED;
-	list_splice_tail_init(&l->waiting, &rd->parked);
+		riso_peer_leave(f, now);
+	}
 	list_del_init(&l->busy);
 }
 
@@ -197,7 +233,7 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
 				  struct netlink_ext_ack *extack)
 {
 	struct riso_peer *p;
-	int dir;
+	int dir, line;
 
 	if (rd->num_peers == RISO_MAX_PEERS) {
 		NL_SET_ERR_MSG(extack, "the device has limits for 1024 peers, which is the most");
@@ -208,7 +244,8 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
 		return ERR_PTR(-ENOMEM);
 	p->gid = *gid;
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		INIT_LIST_HEAD(&p->limit[dir].waiting);
+		for (line = 0; line < RISO_PEER_LINES; line++)
+			INIT_LIST_HEAD(&p->limit[dir].waiting[line]);
 		INIT_LIST_HEAD(&p->limit[dir].busy);
 	}
 	list_add_tail(&p->list, &rd->peers);

@@ -13,6 +13,8 @@
 enum {
 	/* Peers of a device that have a limit: an agent has 16, and an operator may have more. */
 	RISO_MAX_PEERS = 1024,
+	/* Lines of flows that wait for a peer: few groups of a device send to the same one. */
+	RISO_PEER_LINES = 16,
 };
 
 /**
@@ -43,7 +45,8 @@ struct riso_peer_spec {
  * @next_ns: until when the path has work at @rate
  * @bytes: wire bytes posted
  * @waits: times that a flow had to wait
- * @waiting: flows that wait, the one that began first is first
+ * @line: the next of @waiting that has its turn
+ * @waiting: flows that wait, in lines by their groups; the one that began first is first
  * @busy: in &riso_dev.busy_peers, since a flow has begun to wait
  */
 struct riso_peer_limit {
@@ -53,7 +56,8 @@ struct riso_peer_limit {
 	u64 next_ns;
 	u64 bytes;
 	u64 waits;
-	struct list_head waiting;
+	u32 line;
+	struct list_head waiting[RISO_PEER_LINES];
 	struct list_head busy;
 };
 
@@ -83,7 +87,8 @@ static inline bool riso_peer_cuts(const struct riso_flow *f, enum riso_dir dir)
 }
 
 u64 riso_peer_when(const struct riso_flow *f, enum riso_dir dir, u64 now);
-void riso_peer_wait(struct riso_flow *f, enum riso_dir dir);
+void riso_peer_wait(struct riso_flow *f, enum riso_dir dir, u64 now);
+void riso_peer_leave(struct riso_flow *f, u64 now);
 struct riso_flow *riso_peer_next_waiting(struct riso_dev *rd, u64 now);
 void riso_peer_charge(struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now);
 void riso_peer_bind(struct riso_flow *f);

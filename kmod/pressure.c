@@ -11,8 +11,9 @@
  *
  * A group waits while it has something held and none of its flows is posting, or
  * while another of its flows stands in line. It waits for its turn while a flow of
- * it stands in line, else for what is its own: the flow's window, what its queue
- * pair may have out, a full send queue, a queue pair that is not in RTS.
+ * it stands in line, else for the limit of a path while a flow of it waits for its
+ * peer, else for what is its own: the flow's window, what its queue pair may have
+ * out, a full send queue, a queue pair that is not in RTS.
  *
  * Everything here is under &riso_dev.lock, in any context.
  */
@@ -48,7 +49,7 @@ static void count(struct riso_pressure *p, u64 now)
 		p->stall_ns += ns;
 	} else if (p->held && !p->serving) {
 		p->stall_ns += ns;
-		p->own_ns += ns;
+		*(p->asides ? &p->path_ns : &p->own_ns) += ns;
 	}
 }
 
@@ -87,6 +88,18 @@ void riso_pressure_serve(struct riso_pressure *p, bool begin, u64 now)
 {
 	count(p, now);
 	p->serving += begin ? 1 : -1;
+}
+
+/**
+ * riso_pressure_aside - a flow begins or ends to wait for its peer
+ * @p: of its group
+ * @begin: which of the two
+ * @now: time, ns
+ */
+void riso_pressure_aside(struct riso_pressure *p, bool begin, u64 now)
+{
+	count(p, now);
+	p->asides += begin ? 1 : -1;
 }
 
 static void advance(struct riso_waiters *h, u64 now)
@@ -230,6 +243,7 @@ void riso_pressure_info(struct riso_pressure *p, u64 now,
 	count(p, now);
 	info->held = p->held;
 	info->stall_ns = p->stall_ns;
+	info->path_ns = p->path_ns;
 	info->own_ns = p->own_ns;
 	info->clock_ns = p->why_ns[RISO_WHY_CLOCK];
 	info->window_ns = p->why_ns[RISO_WHY_WINDOW];

@@ -74,8 +74,10 @@ struct riso_behind {
  * @held: work requests that its flows hold
  * @ready: directions in which it waits for its turn
  * @serving: flows of it that are posting
- * @counted_ns: up to when @stall_ns and @own_ns count
+ * @asides: flows of it that wait aside for their peers
+ * @counted_ns: up to when @stall_ns, @path_ns and @own_ns count
  * @stall_ns: time in which it had something to post and did not
+ * @path_ns: that part of it in which the limit of a path kept it
  * @own_ns: that part of it in which nothing but its own limits kept it
  * @why_ns: time in line for each reason, of both directions together
  * @behind: who used most meanwhile
@@ -87,8 +89,10 @@ struct riso_pressure {
 	u32 held;
 	u32 ready;
 	u32 serving;
+	u32 asides;
 	u64 counted_ns;
 	u64 stall_ns;
+	u64 path_ns;
 	u64 own_ns;
 	u64 why_ns[RISO_WHYS];
 	struct riso_behind behind[RISO_BEHIND];
@@ -101,6 +105,7 @@ struct riso_pressure {
  * struct riso_pressure_info - the same as a dump shows it
  * @held: work requests that its flows hold
  * @stall_ns: &riso_pressure.stall_ns
+ * @path_ns: &riso_pressure.path_ns
  * @own_ns: &riso_pressure.own_ns
  * @clock_ns: &riso_pressure.why_ns of the clock
  * @window_ns: &riso_pressure.why_ns of the window
@@ -111,6 +116,7 @@ struct riso_pressure {
 struct riso_pressure_info {
 	u32 held;
 	u64 stall_ns;
+	u64 path_ns;
 	u64 own_ns;
 	u64 clock_ns;
 	u64 window_ns;
@@ -122,6 +128,7 @@ struct riso_pressure_info {
 void riso_pressure_hold(struct riso_pressure *p, u32 n, u64 now);
 void riso_pressure_release(struct riso_pressure *p, u32 n);
 void riso_pressure_serve(struct riso_pressure *p, bool begin, u64 now);
+void riso_pressure_aside(struct riso_pressure *p, bool begin, u64 now);
 void riso_pressure_begin(struct riso_waiters *h, struct riso_wait *w, u64 now);
 void riso_pressure_end(struct riso_waiters *h, struct riso_wait *w, u64 now);
 void riso_pressure_change(struct riso_waiters *h, enum riso_why why, u64 now);

@@ -34,9 +34,10 @@ void riso_turn_remove(struct riso_flow *f, u64 now)
 	if (list_empty(&f->arb))
 		return;
 	list_del_init(&f->arb);
-	if (f->list != RISO_LIST_GROUP)
-		return;
-	riso_line_leave(f->rd, f->arb_dir, &f->group->dir[f->arb_dir], now);
+	if (f->list == RISO_LIST_PEER)
+		riso_peer_leave(f, now);
+	else if (f->list == RISO_LIST_GROUP)
+		riso_line_leave(f->rd, f->arb_dir, &f->group->dir[f->arb_dir], now);
 }
 
 /* Does it post at once, and nothing is cut? */
@@ -66,7 +67,7 @@ static void list_flow(struct riso_flow *f, enum riso_list list, u64 now)
 
 	f->list = list;
 	if (list == RISO_LIST_PEER) {
-		riso_peer_wait(f, f->arb_dir);
+		riso_peer_wait(f, f->arb_dir, now);
 		return;
 	}
 	if (list != RISO_LIST_GROUP) {
@@ -103,6 +104,8 @@ static bool waits_for_peer(struct riso_flow *f, u64 now)
 	if (!when)
 		return false;
 	f->rd->want_ns = min(f->rd->want_ns, when - RISO_TICK_NS);
+	trace_throttle(f, f->next.dir, when - now, f->inflight[f->next.dir], 0,
+		       RISO_CAUSE_PATH);
 	place_flow(f, RISO_LIST_PEER, now);
 	return true;
 }

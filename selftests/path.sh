@@ -54,10 +54,11 @@ is_free()
 	[ "$(measure_rate)" -gt $((LIMIT * 125000 * 2)) ]
 }
 
+# load_bulk [KEY=VALUE]...
 load_bulk()
 {
 	trap : TERM
-	echo "load len=1048576 depth=4 every_us=10000 window_ms=60000 windows=20" >$LOAD/run
+	echo "load len=1048576 every_us=10000 window_ms=60000 windows=20 $*" >$LOAD/run
 }
 
 # shows FILTER: of the paths of null0
@@ -102,6 +103,52 @@ is_leased()
 {
 	limit dir tx rate ${LIMIT}mbit lease 5s && shows '.[0].lease_ns > 0 and .[0].lease_ns <= 5e9' &&
 	keeps_to $LIMIT && busywait 20 is_free && busywait 10 shows 'length == 0'
+}
+
+# group ULP FILTER
+group()
+{
+	rdma-isolate -j group show dev null0 |
+		jq --arg ulp "$1" "[.[] | select(.ulp == \$ulp)] | .[0] | $2"
+}
+
+# Nothing of a group's time that it has waited so is its own.
+is_explained()
+{
+	local id path own
+
+	limit dir tx rate ${LIMIT}mbit && keeps_to $LIMIT || return
+	path=$(group riso_load0 .path_ns) own=$(group riso_load0 .own_ns)
+	sleep 2
+	path=$(($(group riso_load0 .path_ns) - path)) own=$(($(group riso_load0 .own_ns) - own))
+	ktap_print_msg "of 2 s for the path $path ns, its own $own"
+	id=$(group riso_load0 .id)
+	rdma-isolate -j explain group dev null0 id "$id" | jq -e '.[0].path_ns > 1e9' >/dev/null &&
+	[ "$path" -gt 1000000000 ] && [ "$own" -lt 500000000 ] && limit dir tx rate off
+}
+
+load_again()
+{
+	kill "$pid"
+	wait "$pid"
+	load_bulk "$@" &
+	pid=$!
+	busywait 20 is_free
+}
+
+# Two groups to one peer, of more flows than try again together
+shares_a_path()
+{
+	local one three
+
+	load_again depth=1 groups=2 qps=24 || return
+	limit dir tx rate ${LIMIT}mbit && keeps_to $LIMIT || return
+	one=$(group riso_load0 .tx_bytes) three=$(group riso_load1 .tx_bytes)
+	sleep 4
+	one=$(($(group riso_load0 .tx_bytes) - one)) three=$(($(group riso_load1 .tx_bytes) - three))
+	ktap_print_msg "weight 100: $one bytes, weight 300: $three bytes"
+	[ "$three" -gt $((one * 2)) ] && [ "$three" -lt $((one * 4)) ] || return
+	limit dir tx rate off && load_again depth=4
 }
 
 # chunks: posted so far
@@ -150,9 +197,8 @@ set_many()
 	local i
 
 	for ((i = 0; i < 1024; i++)); do
-		rdma-isolate path set dev null0 peer "10.1.$((i / 256)).$((i % 256))" dir tx \
-			rate "$1" || return
-	done
+		echo "path set dev null0 peer 10.1.$((i / 256)).$((i % 256)) dir tx rate $1"
+	done | rdma-isolate -b -
 }
 
 # More than there may be, and they leave room again.
@@ -180,21 +226,24 @@ load_module || skip_all "rdma_isolate cannot be loaded"
 for ulp in riso_load0 riso_load_small; do
 	rdma-isolate rule add ulp $ulp class bandwidth >/dev/null
 done
+rdma-isolate rule add ulp riso_load1 class bandwidth weight 300 >/dev/null
 rdma-isolate dev set dev null0 mode enable chunk-bytes 64k
-load_bulk &
+load_bulk depth=4 &
 pid=$!
 busywait 20 is_free || skip_all "no load"
 peer=$(rdma-isolate -j flow show dev null0 |
 	jq -r '[.[] | select(.ulp == "riso_load0") | .peer] | first')
 
 ktap_print_header
-ktap_set_plan 9
+ktap_set_plan 11
 ktap_print_msg "to $peer: $(measure_rate) bytes/s without a limit"
 check "a rate is kept" limits
 check "another rate" changes
 check "it ends" ends
 check "another direction, and another peer" leaves_others
 check "for a while" is_leased
+check "a group says what it waits for" is_explained
+check "groups share a path by their weights" shares_a_path
 check "cut without a latency flow" is_cut
 check "bad input" is_refused
 check "1024 peers" are_too_many

@@ -77,6 +77,7 @@ static const struct field wait_fields[] = {
 	{ RDMA_ISOLATE_A_GROUP_STALL_NS, "stall", FMT_TIME },
 	{ RDMA_ISOLATE_A_GROUP_CLOCK_NS, "clock", FMT_TIME },
 	{ RDMA_ISOLATE_A_GROUP_WINDOW_NS, "window", FMT_TIME },
+	{ RDMA_ISOLATE_A_GROUP_PATH_NS, "path", FMT_TIME },
 	{ RDMA_ISOLATE_A_GROUP_OWN_NS, "own", FMT_TIME },
 	{ }
 };

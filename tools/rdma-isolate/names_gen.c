@@ -317,10 +317,11 @@ static const struct name_attr group_attrs[] = {
 	[24] = { "behind_others_ns", NAME_U64, 0 },
 	[25] = { "shim", NAME_U32, 0 },
 	[26] = { "fault", NAME_U32, &name_fault },
+	[27] = { "path_ns", NAME_U64, 0 },
 };
 
 const struct name_set name_set_group = {
-	group_attrs, 26,
+	group_attrs, 27,
 };
 
 static const struct name_attr behind_attrs[] = {

@@ -217,6 +217,7 @@ static void on_group(const struct nlattr * const *attrs, const struct nlmsghdr *
 	g->wait_ns[0] = nl_number(attrs, RDMA_ISOLATE_A_GROUP_CLOCK_NS, set);
 	g->wait_ns[1] = nl_number(attrs, RDMA_ISOLATE_A_GROUP_WINDOW_NS, set);
 	g->wait_ns[2] = nl_number(attrs, RDMA_ISOLATE_A_GROUP_OWN_NS, set);
+	g->wait_ns[3] = nl_number(attrs, RDMA_ISOLATE_A_GROUP_PATH_NS, set);
 }
 
 /* What is asked for, one after the other; devices are first. */

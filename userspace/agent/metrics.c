@@ -24,10 +24,10 @@ enum whose { AGENT, DEV, PEER, GROUP };
 /* MAYBE_NS is none if it is 0. */
 enum kind { U32, U64, NS, MAYBE_NS, PER_10000, BOOL };
 
-/* Samples of an array, which differ by a label */
+/* Samples of an array, which differ by a label; NULL ends the values */
 struct by {
 	const char *name;
-	const char *val[4];
+	const char *val[5];
 };
 
 /**
@@ -61,7 +61,7 @@ static const struct by by_class = { "class", {
 } };
 static const struct by by_direction = { "direction", { "tx", "rx" } };
 static const struct by by_quantile = { "quantile", { "0.5", "0.99", "0.999" } };
-static const struct by by_reason = { "reason", { "clock", "window", "own" } };
+static const struct by by_reason = { "reason", { "clock", "window", "own", "path" } };
 static const struct by by_window = { "window", { "10s", "60s", "300s" } };
 
 #define D(field) DEV, .at = offsetof(struct metrics_dev, field)

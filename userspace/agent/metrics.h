@@ -62,7 +62,7 @@ struct metrics_peer {
 
 /*
  * A group; a name that it does not have is empty, a pid 0. @avg is of 10, 60 and 300
- * seconds, @wait_ns for the clock, the window, and what is its own.
+ * seconds, @wait_ns for the clock, the window, what is its own, and paths.
  */
 struct metrics_group {
 	char dev[RDMA_ISOLATE_DEV_NAME_MAX + 1];
@@ -80,7 +80,7 @@ struct metrics_group {
 	uint64_t wrs;
 	uint64_t used_ns;
 	uint64_t stall_ns;
-	uint64_t wait_ns[3];
+	uint64_t wait_ns[4];
 };
 
 /**

@@ -260,6 +260,7 @@ static void fill(struct metrics *m)
 	g->wait_ns[0] = 17;
 	g->wait_ns[1] = 18;
 	g->wait_ns[2] = 19;
+	g->wait_ns[3] = 20;
 	g = metrics_add_group(m, "mlx5_0");
 	g->id = 18;
 	SET(g->ulp, "nvme_rdma");
@@ -342,6 +343,7 @@ static void values(void **state)
 	has("group_wait_seconds_total{dev=\"mlx5_0\",group=\"17\",reason=\"clock\"} 0.000000017");
 	has("group_wait_seconds_total{dev=\"mlx5_0\",group=\"17\",reason=\"window\"} 0.000000018");
 	has("group_wait_seconds_total{dev=\"mlx5_0\",group=\"17\",reason=\"own\"} 0.000000019");
+	has("group_wait_seconds_total{dev=\"mlx5_0\",group=\"17\",reason=\"path\"} 0.000000020");
 	has("group_pressure_ratio{dev=\"mlx5_0\",group=\"17\",window=\"10s\"} 1.0000");
 	has("group_pressure_ratio{dev=\"mlx5_0\",group=\"17\",window=\"60s\"} 0.0005");
 	has("stat_wr_queued_total{dev=\"mlx5_0\"} 1000");
