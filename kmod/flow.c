@@ -250,6 +250,7 @@ static bool is_minor(const struct riso_flow *f, const struct ib_qp_attr *attr, i
  */
 void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr, int mask)
 {
+	struct riso_peer *peer = NULL;
 	struct riso_dev *rd = f->rd;
 
 	/* A program may do that all day: nobody has to wait for it. */
@@ -260,6 +261,10 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr, int 
 		return;
 	}
 	riso_dev_lock(rd);
+	/* What programs post is held by themselves. */
+	if (!f->who.pid && (mask & IB_QP_AV) &&
+	    (rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH))
+		peer = riso_peer_find(rd, &rdma_ah_read_grh(&attr->ah_attr)->dgid);
 	spin_lock_irq(&rd->lock);
 	if ((mask & IB_QP_AV) &&
 	    (rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH)) {
@@ -267,9 +272,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr, int 
 		f->who.peer = rdma_ah_read_grh(&attr->ah_attr)->dgid;
 		f->who.peer_known = true;
 		write_seqcount_end(&rd->cfg_seq);
-		/* What programs post is held by themselves. */
-		if (!f->who.pid)
-			riso_peer_bind(f);
+		f->peer = peer;
 	}
 	note_attr(f, attr, mask);
 	if (mask & IB_QP_STATE) {

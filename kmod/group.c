@@ -259,6 +259,8 @@ static bool is_active(const struct riso_group *g, u64 now)
 	u64 last = READ_ONCE(g->active_ns);
 	int dir;
 
+	if (READ_ONCE(g->pressure.asides))
+		return true;
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		if (!list_empty(&g->dir[dir].flows) || READ_ONCE(g->dir[dir].asks))
 			return true;

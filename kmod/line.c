@@ -13,6 +13,7 @@
 #include "grant.h"
 #include "limits.h"
 #include "line.h"
+#include "peer.h"
 #include "passed.h"
 
 enum {
@@ -192,12 +193,15 @@ static bool fits_slice(const struct riso_flow *f, enum riso_dir dir, u64 wire, u
  * reply in one, and the initiator waits for the reply.
  *
  * Context: under &riso_dev.lock.
- * Return: true if the group has nothing held and posts, with the chain, at most a chunk
- * and a reply in the present slice.
+ * Return: true if the group has nothing held, its peer lets it post, and it posts, with the
+ * chain, at most a chunk and a reply in the present slice.
  */
 bool riso_line_is_sparse(const struct riso_flow *f, const u64 *wire, u64 now)
 {
 	lockdep_assert_held(&f->rd->lock);
+	if (f->group->pressure.asides || (wire[RISO_TX] && riso_peer_when(f, RISO_TX, now)) ||
+	    (wire[RISO_RX] && riso_peer_when(f, RISO_RX, now)))
+		return false;
 	return riso_is_shaped(f->rd) && list_empty(&f->group->dir[RISO_TX].flows) &&
 	       list_empty(&f->group->dir[RISO_RX].flows) &&
 	       fits_slice(f, RISO_TX, wire[RISO_TX], now) &&

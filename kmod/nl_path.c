@@ -128,7 +128,7 @@ int rdma_isolate_nl_path_get_doit(struct sk_buff *skb, struct genl_info *info)
 	bool found;
 	int err;
 
-	err = read_path(info, &wanted);
+	err = riso_nl_check_admin(skb, info) ?: read_path(info, &wanted);
 	if (err)
 		return err;
 
@@ -173,6 +173,10 @@ int rdma_isolate_nl_path_get_dumpit(struct sk_buff *skb, struct netlink_callback
 	struct nlattr *attrs[RDMA_ISOLATE_A_PATH_DIR + 1];
 	int err;
 
+	if (!netlink_capable(cb->skb, CAP_NET_ADMIN)) {
+		NL_SET_ERR_MSG(cb->extack, "CAP_NET_ADMIN is needed");
+		return -EPERM;
+	}
 	err = genlmsg_parse(cb->nlh, &riso_nl_family, attrs, RDMA_ISOLATE_A_PATH_DIR,
 			    rdma_isolate_path_get_nl_policy, cb->extack);
 	if (err)

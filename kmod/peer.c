@@ -17,7 +17,11 @@
 #include <net/netlink.h>
 
 #include "limits.h"
+#include "nl_event.h"
 #include "peer.h"
+
+/* Flows that leave a limit under the lock together */
+enum { FREE_MAX = 64 };
 
 /* The limit that a flow has, or NULL */
 static struct riso_peer_limit *limit_of(const struct riso_flow *f, enum riso_dir dir)
@@ -97,39 +101,79 @@ static struct riso_flow *first_waiting(struct riso_peer_limit *l)
 }
 
 /**
- * riso_peer_next_waiting - find a flow that need not wait any longer
+ * riso_peer_next_busy - find the next limit for which flows may wait
  * @rd: the device
+ *
+ * Limits have their turns.
+ *
+ * Context: under &riso_dev.lock.
+ * Return: the limit, or NULL if there is none.
+ */
+struct riso_peer_limit *riso_peer_next_busy(struct riso_dev *rd)
+{
+	struct riso_peer_limit *l;
+
+	lockdep_assert_held(&rd->lock);
+	l = list_first_entry_or_null(&rd->busy_peers, struct riso_peer_limit, busy);
+	if (l)
+		list_move_tail(&l->busy, &rd->busy_peers);
+	return l;
+}
+
+/**
+ * riso_peer_first - find a flow that need not wait any longer
+ * @rd: the device
+ * @l: the limit that it waits for
  * @now: time, ns
  *
- * &riso_dev.want_ns is when others need not. Groups have their turns, however many flows of each
- * wait.
+ * If none need not, &riso_dev.want_ns is when one need not. Groups have their turns, however many
+ * flows of each wait.
  *
  * Context: under &riso_dev.lock.
  * Return: the flow, where it stands, or NULL.
  */
-struct riso_flow *riso_peer_next_waiting(struct riso_dev *rd, u64 now)
+struct riso_flow *riso_peer_first(struct riso_dev *rd, struct riso_peer_limit *l, u64 now)
 {
-	struct riso_peer_limit *l, *next;
-	struct riso_flow *f;
-	u64 when;
+	struct riso_flow *f = first_waiting(l);
+	u64 when = end_of(l, now);
 
 	lockdep_assert_held(&rd->lock);
-	list_for_each_entry_safe(l, next, &rd->busy_peers, busy) {
-		f = first_waiting(l);
-		if (!f) {
-			list_del_init(&l->busy);
-			continue;
-		}
-		when = end_of(l, now);
-		if (when) {
-			rd->want_ns = min(rd->want_ns, when - RISO_TICK_NS);
-			continue;
-		}
-		/* Other peers have their turns. */
-		list_move_tail(&l->busy, &rd->busy_peers);
-		return f;
+	if (!f) {
+		list_del_init(&l->busy);
+		return NULL;
 	}
+	if (!when)
+		return f;
+	rd->want_ns = min(rd->want_ns, when - RISO_TICK_NS);
 	return NULL;
+}
+
+/* The clock of a limit, which what was missed is lost for, but for what a late timer misses */
+static u64 clock_of(const struct riso_dev *rd, const struct riso_peer_limit *l, u64 now)
+{
+	return max(l->next_ns, now - min(now, RISO_TICK_NS + riso_timer_late(rd)));
+}
+
+/**
+ * riso_peer_credit - how much may a flow post in its turn, as far as its peer goes?
+ * @f: the flow, which does not wait for it
+ * @dir: direction
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ * Return: wire bytes; a piece that is larger goes all the same.
+ */
+u64 riso_peer_credit(const struct riso_flow *f, enum riso_dir dir, u64 now)
+{
+	const struct riso_peer_limit *l = limit_of(f, dir);
+	u64 end = now + 2 * RISO_TICK_NS;
+	u64 from;
+
+	lockdep_assert_held(&f->rd->lock);
+	if (!l || (l->end_ns && now >= l->end_ns))
+		return U64_MAX;
+	from = clock_of(f->rd, l, now);
+	return end > from ? riso_bytes_in(end - from, l->rate) : 0;
 }
 
 /**
@@ -139,57 +183,74 @@ struct riso_flow *riso_peer_next_waiting(struct riso_dev *rd, u64 now)
  * @wire: wire bytes
  * @now: time, ns
  *
- * What was missed is lost, but for what a late timer misses.
+ * What goes as debt keeps others waiting for a second at most.
  *
  * Context: under &riso_dev.lock.
  */
 void riso_peer_charge(struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now)
 {
 	struct riso_peer_limit *l = limit_of(f, dir);
-	u64 lag;
+	u64 ns;
 
 	lockdep_assert_held(&f->rd->lock);
 	if (!l)
 		return;
-	lag = RISO_TICK_NS + riso_timer_late(f->rd);
-	l->next_ns = max(l->next_ns, now - min(now, lag)) + riso_time_of(wire, l->rate);
+	ns = riso_time_of(wire, l->rate);
+	l->next_ns = min(clock_of(f->rd, l, now) + ns, now + max_t(u64, ns, NSEC_PER_SEC));
 	l->bytes += wire;
 }
 
-static struct riso_peer *find_peer(const struct riso_dev *rd, const union ib_gid *gid)
+/**
+ * riso_peer_refund - give back what a flow was charged for a post that was not taken
+ * @f: the flow
+ * @dir: direction
+ * @wire: wire bytes
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_peer_refund(struct riso_flow *f, enum riso_dir dir, u64 wire)
+{
+	struct riso_peer_limit *l = limit_of(f, dir);
+
+	lockdep_assert_held(&f->rd->lock);
+	if (!l)
+		return;
+	l->next_ns -= min(l->next_ns, riso_time_of(wire, l->rate));
+	l->bytes -= min(l->bytes, wire);
+}
+
+/**
+ * riso_peer_find - find the peer of a flow, which is to be connected
+ * @rd: the device
+ * @gid: address of the other end
+ *
+ * Context: &riso_dev.mutex; the peer is there as long as that is held, or a flow has it.
+ * Return: the peer, or NULL if it has no limit.
+ */
+struct riso_peer *riso_peer_find(const struct riso_dev *rd, const union ib_gid *gid)
 {
 	struct riso_peer *p;
 
+	lockdep_assert_held(&rd->mutex);
 	list_for_each_entry(p, &rd->peers, list)
 		if (!memcmp(&p->gid, gid, sizeof(*gid)))
 			return p;
 	return NULL;
 }
 
-/**
- * riso_peer_bind - find the peer of a flow, which was connected
- * @f: the flow
- *
- * What bounds its posts may have changed, see riso_window_rebound().
- *
- * Context: &riso_dev.mutex, and under &riso_dev.lock.
- */
-void riso_peer_bind(struct riso_flow *f)
-{
-	lockdep_assert_held(&f->rd->mutex);
-	lockdep_assert_held(&f->rd->lock);
-	f->peer = f->who.peer_known ? find_peer(f->rd, &f->who.peer) : NULL;
-}
-
-/* Let flows of the kernel find their peers again: one has come, or is about to go. */
-static void bind_all(struct riso_dev *rd)
+/* Let flows of the kernel have a peer that has come, or have it no more. */
+static void bind_all(struct riso_dev *rd, struct riso_peer *p, bool come)
 {
 	struct riso_flow *f;
 	int bucket;
 
 	hash_for_each(rd->qps[false], bucket, f, hash) {
 		spin_lock_irq(&rd->lock);
-		riso_peer_bind(f);
+		if (!come && f->peer == p)
+			f->peer = NULL;
+		else if (come && f->who.peer_known &&
+			 !memcmp(&f->who.peer, &p->gid, sizeof(p->gid)))
+			f->peer = p;
 		spin_unlock_irq(&rd->lock);
 	}
 }
@@ -200,19 +261,25 @@ static bool has_limit(const struct riso_peer *p)
 	       p->limit[RISO_RX].cut;
 }
 
-/* Flows that wait try again soon. */
+/* Flows that wait for a limit that has ended try again soon. No other one joins them. */
 static void free_waiting(struct riso_dev *rd, struct riso_peer_limit *l)
 {
-	u64 now = ktime_get_ns();
 	struct riso_flow *f;
+	u64 now;
+	int n;
 
-	lockdep_assert_held(&rd->lock);
-	while ((f = first_waiting(l))) {
-		list_move_tail(&f->arb, &rd->parked);
-		f->list = RISO_LIST_PARKED;
-		riso_peer_leave(f, now);
-	}
-	list_del_init(&l->busy);
+	do {
+		spin_lock_irq(&rd->lock);
+		now = ktime_get_ns();
+		for (n = 0; n < FREE_MAX && (f = first_waiting(l)); n++) {
+			list_move_tail(&f->arb, &rd->parked);
+			f->list = RISO_LIST_PARKED;
+			riso_peer_leave(f, now);
+		}
+		if (!f)
+			list_del_init(&l->busy);
+		spin_unlock_irq(&rd->lock);
+	} while (f);
 }
 
 static void drop_peer(struct riso_dev *rd, struct riso_peer *p)
@@ -221,12 +288,11 @@ static void drop_peer(struct riso_dev *rd, struct riso_peer *p)
 
 	list_del(&p->list);
 	rd->num_peers--;
-	bind_all(rd);
-	spin_lock_irq(&rd->lock);
+	bind_all(rd, p, false);
 	for (dir = 0; dir < RISO_DIRS; dir++)
 		free_waiting(rd, &p->limit[dir]);
-	spin_unlock_irq(&rd->lock);
 	kfree(p);
+	riso_nl_changed();
 }
 
 static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
@@ -235,6 +301,8 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
 	struct riso_peer *p;
 	int dir, line;
 
+	if (rd->num_peers == RISO_MAX_PEERS)
+		riso_peer_expire(rd, ktime_get_ns());
 	if (rd->num_peers == RISO_MAX_PEERS) {
 		NL_SET_ERR_MSG(extack, "the device has limits for 1024 peers, which is the most");
 		return ERR_PTR(-ENOSPC);
@@ -250,6 +318,7 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
 	}
 	list_add_tail(&p->list, &rd->peers);
 	rd->num_peers++;
+	riso_nl_changed();
 	return p;
 }
 
@@ -260,17 +329,21 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
  * @extack: says what was wrong
  *
  * Context: &riso_dev.mutex, may sleep. riso_manage_refresh_all() has to be called after.
- * Return: 0, -ENOSPC or -ENOMEM, then nothing was changed.
+ * Return: 0, -ENODEV, -ENOSPC or -ENOMEM, then nothing was changed.
  */
 int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec,
 		  struct netlink_ext_ack *extack)
 {
-	struct riso_peer *p = find_peer(rd, &spec->gid);
+	struct riso_peer *p = riso_peer_find(rd, &spec->gid);
 	u64 now = ktime_get_ns();
 	struct riso_peer_limit *l;
 	bool added = false;
 
 	lockdep_assert_held(&rd->mutex);
+	if (rd->buried) {
+		NL_SET_ERR_MSG(extack, "the device goes away");
+		return -ENODEV;
+	}
 	if (!p) {
 		if (!spec->rate && !spec->cut)
 			return 0;
@@ -281,16 +354,17 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec,
 	}
 	spin_lock_irq(&rd->lock);
 	l = &p->limit[spec->dir];
+	/* What is on its way takes as long as with the new rate. */
+	if (l->next_ns > now && spec->rate)
+		l->next_ns = now + riso_mul_div(l->next_ns - now, l->rate, spec->rate);
 	l->rate = spec->rate;
 	l->cut = spec->cut;
 	l->end_ns = spec->lease_ns ? now + spec->lease_ns : 0;
-	/* With a higher rate it need not wait for what a lower one held back. */
-	l->next_ns = min(l->next_ns, now + RISO_TICK_NS);
 	spin_unlock_irq(&rd->lock);
 	if (!has_limit(p))
 		drop_peer(rd, p);
 	else if (added)
-		bind_all(rd);
+		bind_all(rd, p, true);
 	return 0;
 }
 
@@ -319,8 +393,8 @@ bool riso_peer_expire(struct riso_dev *rd, u64 now)
 			l->rate = 0;
 			l->cut = false;
 			l->end_ns = 0;
-			free_waiting(rd, l);
 			spin_unlock_irq(&rd->lock);
+			free_waiting(rd, l);
 			ended = true;
 		}
 		if (!has_limit(p))

@@ -86,12 +86,28 @@ static inline bool riso_peer_cuts(const struct riso_flow *f, enum riso_dir dir)
 	return f->peer && f->peer->limit[dir].cut;
 }
 
+/**
+ * riso_peer_is_contended - do flows wait for a flow's peer?
+ * @f: the flow
+ * @dir: direction
+ *
+ * Context: under &riso_dev.lock.
+ * Return: true if some do, or did until a moment ago.
+ */
+static inline bool riso_peer_is_contended(const struct riso_flow *f, enum riso_dir dir)
+{
+	return f->peer && f->peer->limit[dir].rate && !list_empty(&f->peer->limit[dir].busy);
+}
+
 u64 riso_peer_when(const struct riso_flow *f, enum riso_dir dir, u64 now);
 void riso_peer_wait(struct riso_flow *f, enum riso_dir dir, u64 now);
 void riso_peer_leave(struct riso_flow *f, u64 now);
-struct riso_flow *riso_peer_next_waiting(struct riso_dev *rd, u64 now);
+struct riso_peer_limit *riso_peer_next_busy(struct riso_dev *rd);
+struct riso_flow *riso_peer_first(struct riso_dev *rd, struct riso_peer_limit *l, u64 now);
+u64 riso_peer_credit(const struct riso_flow *f, enum riso_dir dir, u64 now);
 void riso_peer_charge(struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now);
-void riso_peer_bind(struct riso_flow *f);
+void riso_peer_refund(struct riso_flow *f, enum riso_dir dir, u64 wire);
+struct riso_peer *riso_peer_find(const struct riso_dev *rd, const union ib_gid *gid);
 int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec,
 		  struct netlink_ext_ack *extack);
 bool riso_peer_expire(struct riso_dev *rd, u64 now);

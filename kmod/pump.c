@@ -28,8 +28,9 @@ enum {
 	/* Flows that try again together, and how long the next ones wait */
 	PARKED_MAX = 64,
 	PARKED_NS = NSEC_PER_MSEC,
-	/* Flows that have waited for their peers and try again together */
+	/* Flows that have waited for peers and try again together, and limits looked at for that */
 	PEERS_MAX = 16,
+	PEERS_LOOKS = 64,
 };
 
 /*
@@ -78,17 +79,19 @@ static void wake_parked(struct riso_dev *rd, u64 now)
 /* Have flows try again whose peers let them: those that wait for the same one compete then. */
 static void wake_peers(struct riso_dev *rd, u64 now)
 {
-	int left = PEERS_MAX;
+	struct riso_peer_limit *l, *first = NULL;
+	int looks = PEERS_LOOKS, left = PEERS_MAX;
 	struct riso_flow *f;
 
 	lockdep_assert_held(&rd->lock);
-	while ((f = riso_peer_next_waiting(rd, now))) {
-		if (!left--) {
-			rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS);
-			break;
-		}
-		riso_turn_wake(f, now);
+	while (left && looks && (l = riso_peer_next_busy(rd)) && l != first) {
+		first = first ?: l;
+		looks--;
+		for (; left && (f = riso_peer_first(rd, l, now)); left--)
+			riso_turn_admit(f, now);
 	}
+	if (!left || !looks)
+		rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS);
 }
 
 static enum hrtimer_restart timer_fired(struct hrtimer *timer)

@@ -108,8 +108,10 @@ static void charge_turn(struct riso_dev *rd, const struct riso_turn *t, u32 wire
 
 	/* What a flow hands over to end, or has flushed, is nobody's turn. */
 	f->batch->charged = f->phase == RISO_PHASE_PACED;
-	if (f->batch->charged)
+	if (f->batch->charged) {
 		riso_line_charge(rd, t->dir, f->group, &bill, now);
+		riso_peer_charge(f, t->dir, wire, now);
+	}
 	gd->turn_bytes += wire;
 	gd->turn_ops += ops;
 	if (gd->turn_bytes >= riso_token(rd) ||
@@ -126,7 +128,6 @@ static void charge_turn(struct riso_dev *rd, const struct riso_turn *t, u32 wire
 	f->stale = false;
 	f->debt = false;
 	f->progress_ns = now;
-	riso_peer_charge(f, t->dir, wire, now);
 	riso_window_add(f, t->dir, wire, now);
 	riso_tag_note_out(f);
 }
@@ -162,7 +163,8 @@ void riso_sched_arm(struct riso_dev *rd, u64 now)
 		when = now + rd->look_ns;
 		looks = true;
 	} else if (when == U64_MAX ||
-		   (when > now + RISO_REAP_MAX_NS && !list_empty(&rd->quiet))) {
+		   (when > now + RISO_REAP_MAX_NS &&
+		    !(list_empty(&rd->quiet) && list_empty(&rd->busy_peers)))) {
 		when = min(when, riso_window_next_reap(rd, now));
 	}
 	if (rd->timer_ns <= when) {
@@ -235,8 +237,10 @@ static void refund(struct riso_flow *f, const struct riso_untaken *rest)
 	if (!rest->ops)
 		return;
 	riso_window_sub(f, b->dir, rest->wire);
-	if (b->charged)
+	if (b->charged) {
 		riso_line_refund(f->rd, b->dir, f->group, rest->wire, rest->ops);
+		riso_peer_refund(f, b->dir, rest->wire);
+	}
 	if (f->slots->head == f->slots->tail)
 		riso_tag_note_idle(f);
 }
@@ -448,8 +452,12 @@ void riso_sched_refresh(struct riso_flow *f)
 /* Is it in line, and others have their turns? On a slow device its own may take seconds to come. */
 static bool waits_for_turn(const struct riso_flow *f, u64 idle, u64 now)
 {
-	return !list_empty(&f->arb) &&
-	       (f->list == RISO_LIST_GROUP || f->list == RISO_LIST_PEER) &&
+	if (list_empty(&f->arb))
+		return false;
+	/* A path of a low rate takes longer, however many wait for it. */
+	if (f->list == RISO_LIST_PEER)
+		return riso_peer_when(f, f->arb_dir, now);
+	return f->list == RISO_LIST_GROUP &&
 	       idle / RISO_STUCK_NS < RISO_STUCK_IN_LINE &&
 	       now - f->rd->arb[f->arb_dir].turn_ns < RISO_STUCK_NS;
 }

@@ -110,14 +110,22 @@ static bool waits_for_peer(struct riso_flow *f, u64 now)
 	return true;
 }
 
+/* Do others wait for the peer of one that stands nowhere? Then it waits behind them. */
+static bool waits_behind(struct riso_flow *f, u64 now)
+{
+	if (!list_empty(&f->arb) || !riso_peer_is_contended(f, f->next.dir))
+		return false;
+	f->rd->want_ns = min(f->rd->want_ns, now);
+	place_flow(f, RISO_LIST_PEER, now);
+	return true;
+}
+
 /* Have a flow stand in line for its turn, if what it has out leaves it room. */
 static void place_in_line(struct riso_flow *f, const struct riso_room *room, u64 now)
 {
 	enum riso_dir dir = f->next.dir;
 	struct riso_dev *rd = f->rd;
 
-	if (waits_for_peer(f, now))
-		return;
 	if (riso_window_fits(f, room)) {
 		place_flow(f, RISO_LIST_GROUP, now);
 		return;
@@ -128,18 +136,11 @@ static void place_in_line(struct riso_flow *f, const struct riso_room *room, u64
 	riso_turn_remove(f, now);
 }
 
-/**
- * riso_turn_wake - see again whether a flow may post, and where it stands
- * @f: the flow
- * @now: time, ns
- *
- * Context: under &riso_dev.lock.
- */
-void riso_turn_wake(struct riso_flow *f, u64 now)
+/* See again where a flow stands; @admitted: it has waited for its peer, and others may still. */
+static void see_again(struct riso_flow *f, bool admitted, u64 now)
 {
 	struct riso_room room;
 
-	lockdep_assert_held(&f->rd->lock);
 	if (!f->q.recs)
 		return;
 	riso_open_update(f);
@@ -157,8 +158,37 @@ void riso_turn_wake(struct riso_flow *f, u64 now)
 		place_flow(f, RISO_LIST_URGENT, now);
 		return;
 	}
+	if (waits_for_peer(f, now) || (!admitted && waits_behind(f, now)))
+		return;
 	room = riso_window_room(f);
 	place_in_line(f, &room, now);
+}
+
+/**
+ * riso_turn_wake - see again whether a flow may post, and where it stands
+ * @f: the flow
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_turn_wake(struct riso_flow *f, u64 now)
+{
+	lockdep_assert_held(&f->rd->lock);
+	see_again(f, false, now);
+}
+
+/**
+ * riso_turn_admit - let a flow that has waited for its peer stand in line
+ * @f: the flow
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_turn_admit(struct riso_flow *f, u64 now)
+{
+	lockdep_assert_held(&f->rd->lock);
+	riso_turn_remove(f, now);
+	see_again(f, true, now);
 }
 
 /* It is the turn of a flow, but clock or window say no: note why, and when to ask again. */
@@ -231,7 +261,8 @@ static void take_turn(struct riso_flow *f, const struct riso_room *room, u64 byt
 		.qt = {
 			.chunk = room->chunk,
 			.share = room->share,
-			.bytes = min(bytes, room->limit - min(room->limit, f->inflight[dir])),
+			.bytes = min3(bytes, room->limit - min(room->limit, f->inflight[dir]),
+				      riso_peer_credit(f, dir, now)),
 			.end = U64_MAX,
 		},
 	};
@@ -267,14 +298,20 @@ static bool pick_dir(struct riso_dev *rd, enum riso_dir dir, u64 now, struct ris
 	struct riso_group_dir *gd;
 	struct riso_flow *f;
 
-	do {
+	for (;;) {
 		while ((gd = riso_line_first(&rd->arb[dir])) && gd->asks)
 			if (!riso_process_grant(rd, dir, riso_line_group(gd, dir)->process, now))
 				return false;
 		if (!gd)
 			return false;
 		f = list_first_entry(&gd->flows, struct riso_flow, arb);
-	} while (waits_for_peer(f, now));
+		if (!waits_for_peer(f, now))
+			break;
+		/* Of many whose peer has got enough, others have the lock now and then. */
+		rd->drops -= !!rd->drops;
+		if (!rd->drops)
+			return false;
+	}
 	return pick_flow(f, limits_of(rd, dir, now), now, t);
 }
 
@@ -307,8 +344,9 @@ bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t)
 	}
 	a = &rd->arb[f->next.dir];
 	room = riso_window_room(f);
-	if (list_empty(&rd->urgent) && !riso_line_first(a) && riso_window_fits(f, &room) &&
-	    !riso_peer_when(f, f->next.dir, now)) {
+	if (waits_for_peer(f, now) || waits_behind(f, now))
+		return false;
+	if (list_empty(&rd->urgent) && !riso_line_first(a) && riso_window_fits(f, &room)) {
 		l = limits_of(rd, f->next.dir, now);
 		if (riso_pacer_is_open(&a->pacer, &l, room.part, now)) {
 			take_turn(f, &room, riso_pacer_bytes(&a->pacer, &l, room.part, now),

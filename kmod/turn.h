@@ -23,6 +23,7 @@ struct riso_turn {
 
 void riso_turn_remove(struct riso_flow *f, u64 now);
 void riso_turn_wake(struct riso_flow *f, u64 now);
+void riso_turn_admit(struct riso_flow *f, u64 now);
 bool riso_turn_pick_alone(struct riso_flow *f, u64 now, struct riso_turn *t);
 bool riso_turn_pick(struct riso_dev *rd, u64 now, struct riso_turn *t);
 

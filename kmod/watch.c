@@ -89,12 +89,16 @@ static void watch_rate(struct riso_dev *rd, u64 now)
 /* Whether groups fill the device; looked at often while there are several. */
 static bool watch_groups(struct riso_dev *rd, u64 now)
 {
-	bool contended;
+	bool contended, changed;
 
 	riso_dev_lock(rd);
-	if (riso_open_watch(rd, now, &contended) | riso_peer_expire(rd, now))
+	changed = riso_open_watch(rd, now, &contended);
+	changed |= riso_peer_expire(rd, now);
+	if (changed)
 		riso_manage_refresh_all(rd);
 	riso_dev_unlock(rd);
+	if (changed)
+		riso_sched_run(rd);
 	return contended;
 }
 
