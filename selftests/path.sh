@@ -15,9 +15,12 @@ FAST=10000
 # Mbit/s; of a wire's, as rates of a path are
 LIMIT=400
 
+# What is counted, the name of it in the device's file
+counts=write_bytes
+
 sent()
 {
-	sed -n 's/^write_bytes //p' "$NULL/null0"
+	sed -n "s/^$counts //p" "$NULL/null0"
 }
 
 # measure_rate [SECONDS]: bytes per second, of about a second
@@ -151,6 +154,33 @@ shares_a_path()
 	limit dir tx rate off && load_again depth=4
 }
 
+# What is read from the peer has a limit of its own.
+reads()
+{
+	local counts=read_bytes
+
+	load_again depth=4 read=1 && limit dir tx rate ${LIMIT}mbit && busywait 20 is_free &&
+	limit dir tx rate off && limit dir rx rate ${LIMIT}mbit && keeps_to $LIMIT &&
+	limit dir rx rate off && counts=write_bytes && load_again depth=4
+}
+
+# classify_small CLASS: what the small messages of the load are
+classify_small()
+{
+	local id
+
+	id=$(rdma-isolate -j rule show | jq '.[] | select(.ulp == "riso_load_small").id')
+	rdma-isolate rule delete id "$id" &&
+	rdma-isolate rule add ulp riso_load_small class "$1" >/dev/null
+}
+
+# With a latency flow, chunks are paced for both.
+is_shaped()
+{
+	classify_small latency && limit dir tx rate ${LIMIT}mbit && keeps_to $LIMIT &&
+	limit dir tx rate off && busywait 20 is_free && classify_small bandwidth
+}
+
 # chunks: posted so far
 chunks()
 {
@@ -197,8 +227,9 @@ set_many()
 	local i
 
 	for ((i = 0; i < 1024; i++)); do
-		echo "path set dev null0 peer 10.1.$((i / 256)).$((i % 256)) dir tx rate $1"
-	done | rdma-isolate -b -
+		rdma-isolate path set dev null0 peer "10.1.$((i / 256)).$((i % 256))" dir tx \
+			rate "$1" || return
+	done
 }
 
 # More than there may be, and they leave room again.
@@ -235,7 +266,7 @@ peer=$(rdma-isolate -j flow show dev null0 |
 	jq -r '[.[] | select(.ulp == "riso_load0") | .peer] | first')
 
 ktap_print_header
-ktap_set_plan 11
+ktap_set_plan 13
 ktap_print_msg "to $peer: $(measure_rate) bytes/s without a limit"
 check "a rate is kept" limits
 check "another rate" changes
@@ -244,6 +275,8 @@ check "another direction, and another peer" leaves_others
 check "for a while" is_leased
 check "a group says what it waits for" is_explained
 check "groups share a path by their weights" shares_a_path
+check "what is read" reads
+check "beside a latency flow" is_shaped
 check "cut without a latency flow" is_cut
 check "bad input" is_refused
 check "1024 peers" are_too_many
