@@ -68,6 +68,7 @@ int rdma_isolate_nl_path_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct riso_peer_spec spec;
 	struct riso_dev *rd;
+	bool rebound;
 	int err;
 
 	err = riso_nl_check_admin(skb, info) ?: read_path(info, &spec) ?: read_limit(info, &spec);
@@ -78,8 +79,8 @@ int rdma_isolate_nl_path_set_doit(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(rd))
 		return PTR_ERR(rd);
 	riso_dev_lock(rd);
-	err = riso_peer_set(rd, &spec, info->extack);
-	if (!err)
+	err = riso_peer_set(rd, &spec, &rebound, info->extack);
+	if (!err && rebound)
 		riso_manage_refresh_all(rd);
 	riso_dev_unlock(rd);
 	if (!err)

@@ -326,12 +326,13 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
  * riso_peer_set - set what may be sent to a peer, or read from it
  * @rd: the device
  * @spec: the limit; one of no rate that does not cut is none
+ * @rebound: set to true if riso_manage_refresh_all() has to be called; riso_sched_run() always has
  * @extack: says what was wrong
  *
- * Context: &riso_dev.mutex, may sleep. riso_manage_refresh_all() has to be called after.
+ * Context: &riso_dev.mutex, may sleep.
  * Return: 0, -ENODEV, -ENOSPC or -ENOMEM, then nothing was changed.
  */
-int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec,
+int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec, bool *rebound,
 		  struct netlink_ext_ack *extack)
 {
 	struct riso_peer *p = riso_peer_find(rd, &spec->gid);
@@ -340,6 +341,7 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec,
 	bool added = false;
 
 	lockdep_assert_held(&rd->mutex);
+	*rebound = false;
 	if (rd->buried) {
 		NL_SET_ERR_MSG(extack, "the device goes away");
 		return -ENODEV;
@@ -357,9 +359,12 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec,
 	/* What is on its way takes as long as with the new rate. */
 	if (l->next_ns > now && spec->rate)
 		l->next_ns = now + riso_mul_div(l->next_ns - now, l->rate, spec->rate);
+	*rebound = added || l->cut != spec->cut || !l->rate != !spec->rate;
 	l->rate = spec->rate;
 	l->cut = spec->cut;
 	l->end_ns = spec->lease_ns ? now + spec->lease_ns : 0;
+	/* The timer looks who need not wait any longer. */
+	rd->want_ns = now;
 	spin_unlock_irq(&rd->lock);
 	if (!has_limit(p))
 		drop_peer(rd, p);

@@ -108,7 +108,7 @@ u64 riso_peer_credit(const struct riso_flow *f, enum riso_dir dir, u64 now);
 void riso_peer_charge(struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now);
 void riso_peer_refund(struct riso_flow *f, enum riso_dir dir, u64 wire);
 struct riso_peer *riso_peer_find(const struct riso_dev *rd, const union ib_gid *gid);
-int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec,
+int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec, bool *rebound,
 		  struct netlink_ext_ack *extack);
 bool riso_peer_expire(struct riso_dev *rd, u64 now);
 bool riso_peer_next(struct riso_dev *rd, u32 *index, struct riso_peer_spec *spec);
