@@ -170,15 +170,30 @@ void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec)
  */
 void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p)
 {
-	uint32_t left;
-
 	p->rec = shim_find_rec(f, f->sq.head);
 	p->chunk = shim_get_cut_size(f, p->rec);
-	left = p->rec->len - f->sq.cur.done;
-	p->len = riso_chunk_next(left, open ? 0 : p->chunk);
-	p->cost = shim_compute_cost(f, p->len);
-	p->last = p->len == left;
-	p->cut = p->len != p->rec->len;
+	p->dir = shim_get_dir(p->rec);
+	p->fetch = riso_wr_is_fetch(p->rec->wr.opcode);
+	p->len = 0;
+	shim_get_next_piece(f, open, p);
+}
+
+/**
+ * shim_get_next_piece - find the piece behind one, where that did not end its message
+ * @f: a flow that holds something; its member is locked, and was when it looked at the other piece
+ * @open: everything goes out, uncut
+ * @p: the piece in front, becomes the next one
+ */
+void shim_get_next_piece(const struct shim_qp *f, bool open, struct shim_piece *p)
+{
+	uint32_t left = p->rec->len - f->sq.cur.done;
+	uint32_t len = riso_chunk_next(left, open ? 0 : p->chunk);
+
+	if (len != p->len || !len)
+		p->cost = shim_compute_cost(f, len);
+	p->len = len;
+	p->last = len == left;
+	p->cut = len != p->rec->len;
 }
 
 /*
@@ -188,9 +203,12 @@ void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p)
 static bool shim_charge_sparse(struct shim_qp *f, const struct shim_piece *p, uint64_t now)
 {
 	struct shim_member *m = f->ctx->m;
-	uint32_t chunk = chunk_size(f, p->rec);
+	uint32_t chunk;
 
-	if (p->rec->seq < f->refusable || p->cut || (chunk && p->rec->len > chunk))
+	if (p->rec->seq < f->refusable || p->cut)
+		return false;
+	chunk = chunk_size(f, p->rec);
+	if (chunk && p->rec->len > chunk)
 		return false;
 	return shim_slice_debt(&m->slice, now, m->terms.slice_ns, m->terms.sparse, p->cost);
 }
@@ -208,7 +226,7 @@ static bool shim_charge_sparse(struct shim_qp *f, const struct shim_piece *p, ui
 enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, uint64_t now)
 {
 	struct shim_member *m = f->ctx->m;
-	const struct shim_budget *b = &m->book[shim_get_dir(p->rec)].budget;
+	const struct shim_budget *b = &m->book[p->dir].budget;
 	uint64_t due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
 	uint64_t since = p->rec->queued_ns;
 
@@ -246,7 +264,7 @@ static bool is_extra(const struct shim_qp *f, const struct shim_piece *p)
 {
 	const struct shim_slots *s = f->slots;
 
-	return shim_count_slots(f) && s->slot[(f->sq.slot - 1) % s->num].seq == p->rec->seq;
+	return shim_count_slots(f) && shim_slots_at(s, f->sq.slot - 1)->seq == p->rec->seq;
 }
 
 /*
@@ -289,7 +307,7 @@ static bool must_signal(const struct shim_qp *f, const struct shim_piece *p, boo
 		return true;
 	if (sq->silent >= (p->cut ? SHIM_SLOTS / 2 - 1 : MAX_SILENT))
 		return true;
-	if (riso_wr_is_fetch(p->rec->wr.opcode) &&
+	if (p->fetch &&
 	    sq->fetches + 2 >= riso_wr_fetches_max(f->max_rd_atomic))
 		return true;
 	quiet = sq->quiet + p->cost;
@@ -351,7 +369,7 @@ bool shim_has_room(const struct shim_qp *f, const struct shim_piece *p, bool ope
 		return true;
 	if (is_probing(f))
 		return false;
-	if (riso_wr_is_fetch(p->rec->wr.opcode) &&
+	if (p->fetch &&
 	    sq->fetches >= riso_wr_fetches_max(f->max_rd_atomic))
 		return false;
 	return sq->chunks < SHIM_SLOTS && sq->hidden < SHIM_SLOTS &&
@@ -376,7 +394,7 @@ uint16_t shim_get_slot_flags(const struct shim_qp *f, const struct shim_piece *p
 		flags |= SHIM_SLOT_LAST;
 	if (p->rec->wr.send_flags & IBV_SEND_SIGNALED)
 		flags |= SHIM_SLOT_ASKED;
-	if (riso_wr_is_fetch(p->rec->wr.opcode))
+	if (p->fetch)
 		flags |= SHIM_SLOT_FETCH;
 	if (is_extra(f, p))
 		flags |= SHIM_SLOT_EXTRA;
@@ -479,18 +497,18 @@ void shim_measure_path(struct shim_qp *f, const struct shim_slot *slot)
  */
 bool shim_pay_part(struct shim_qp *f, const struct shim_piece *p)
 {
-	struct shim_book *book = &f->ctx->m->book[shim_get_dir(p->rec)];
+	struct shim_book *book = &f->ctx->m->book[p->dir];
 	uint64_t left = shim_budget_left(&book->budget);
 	uint64_t due = p->cost - f->sq.paid;
 
 	if (p->rec->cost < due) {
-		shim_add_cost(f, shim_get_dir(p->rec), due - p->rec->cost);
+		shim_add_cost(f, p->dir, due - p->rec->cost);
 		p->rec->cost = due;
 	}
 	shim_budget_spend(&book->budget, left);
 	f->sq.paid += left;
 	book->posted += left;
-	shim_add_cost(f, shim_get_dir(p->rec), -(int64_t)left);
+	shim_add_cost(f, p->dir, -(int64_t)left);
 	p->rec->cost -= left;
 	return left;
 }

@@ -16,6 +16,8 @@ struct shim_slot;
  * struct shim_piece - the work request that goes out next
  * @rec: record of the message
  * @chunk: bytes of each piece of the message but the last, 0 if it is not cut
+ * @dir: direction of the data, enum riso_user_dir
+ * @fetch: it takes one of the queue pair's max_rd_atomic
  * @len: bytes of the piece
  * @cost: cost bytes of the piece
  * @last: the message ends with the piece
@@ -24,6 +26,8 @@ struct shim_slot;
 struct shim_piece {
 	struct shim_rec *rec;
 	uint32_t chunk;
+	uint16_t dir;
+	bool fetch;
 	uint32_t len;
 	uint64_t cost;
 	bool last;
@@ -49,6 +53,7 @@ void shim_add_cost(struct shim_qp *f, int dir, int64_t cost);
 void shim_set_full(struct shim_qp *f, bool full);
 void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec);
 void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p);
+void shim_get_next_piece(const struct shim_qp *f, bool open, struct shim_piece *p);
 enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, uint64_t now);
 void shim_keep_spare(struct shim_qp *f);
 bool shim_has_room(const struct shim_qp *f, const struct shim_piece *p, bool open);

@@ -100,7 +100,7 @@ void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
 		     struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	struct shim_slots *s = f->slots;
-	struct shim_slot *slot = &s->slot[f->sq.slot % s->num];
+	struct shim_slot *slot = shim_slots_at(s, f->sq.slot);
 	struct shim_sq *sq = &f->sq;
 	uint64_t cost = p->last && sq->paid > p->cost ? sq->paid : p->cost;
 
@@ -110,7 +110,7 @@ void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
 		.seq = p->rec->seq,
 		.cost = cost,
 		.total = p->rec->len,
-		.dir = shim_get_dir(p->rec),
+		.dir = p->dir,
 		.flags = shim_get_slot_flags(f, p, open),
 	};
 	wr->wr_id = (uintptr_t)slot;
@@ -151,12 +151,14 @@ struct mark {
 /**
  * struct paid - a piece of a batch
  * @rec: its record
+ * @dir: its direction
  * @due: what had not been paid of it
  * @pay: how it was paid
  * @last: the message ends with it
  */
 struct paid {
 	struct shim_rec *rec;
+	int dir;
 	uint64_t due;
 	enum pay pay;
 	bool last;
@@ -193,14 +195,14 @@ static void return_to_mark(struct shim_qp *f, const struct mark *k)
 /* Charge a piece that the provider has taken. */
 static void shim_charge_piece(struct shim_qp *f, const struct paid *k)
 {
-	struct shim_book *book = &f->ctx->m->book[shim_get_dir(k->rec)];
+	struct shim_book *book = &f->ctx->m->book[k->dir];
 	uint64_t part = k->due < k->rec->cost ? k->due : k->rec->cost;
 
 	book->posted += k->due;
 	if (k->pay == PAY_DEBT)
 		book->debt += k->due;
 	k->rec->cost -= part;
-	shim_add_cost(f, shim_get_dir(k->rec), -(int64_t)part);
+	shim_add_cost(f, k->dir, -(int64_t)part);
 }
 
 /* The provider takes not even an empty work request: it will raise no event. */
@@ -304,7 +306,7 @@ static uint32_t post_batch(struct shim_qp *f, struct ibv_send_wr *wr,
  */
 void shim_count_posted(struct shim_qp *f, uint64_t pos)
 {
-	const struct shim_slot *slot = &f->slots->slot[pos % f->slots->num];
+	const struct shim_slot *slot = shim_slots_at(f->slots, pos);
 	struct shim_member *m = f->ctx->m;
 
 	if (slot->flags & SHIM_SLOT_SIGNALED)
@@ -364,7 +366,10 @@ static void fill_batch(struct shim_qp *f, uint64_t tail, uint32_t most, struct b
 	for (b->num = 0; b->num < most && f->sq.head != tail; b->num++) {
 		struct paid *k = &b->paid[b->num];
 
-		shim_get_piece(f, b->open, p);
+		if (b->num && !p->last)
+			shim_get_next_piece(f, b->open, p);
+		else
+			shim_get_piece(f, b->open, p);
 		/* Others want their turn, too. */
 		if (b->num && m->num_busy > 1 && !b->open && turn + p->len > p->chunk)
 			return;
@@ -373,6 +378,7 @@ static void fill_batch(struct shim_qp *f, uint64_t tail, uint32_t most, struct b
 			return;
 		}
 		k->rec = p->rec;
+		k->dir = p->dir;
 		k->due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
 		k->last = p->last;
 		b->pay = b->open ? b->open_pay : shim_choose_pay(f, p, b->now);
@@ -380,7 +386,7 @@ static void fill_batch(struct shim_qp *f, uint64_t tail, uint32_t most, struct b
 		if (k->pay == PAY_NOT)
 			return;
 		if (k->pay == PAY_GRANT)
-			shim_budget_spend(&m->book[shim_get_dir(p->rec)].budget, k->due);
+			shim_budget_spend(&m->book[p->dir].budget, k->due);
 		shim_make_piece(f, p, b->open, &b->wr[b->num], f->sge + b->num * f->max_sge);
 		b->wr[b->num].next = NULL;
 		if (b->num)

@@ -20,7 +20,7 @@ enum {
 	 * Work requests that one call of the provider's post_send takes. They are on the stack,
 	 * each with a struct mark.
 	 */
-	SHIM_BATCH = 8,
+	SHIM_BATCH = 16,
 };
 
 /**

@@ -31,20 +31,28 @@ enum { PAGE = 4096 };
 
 _Static_assert(PAGE % sizeof(struct shim_slot) == 0, "a slot has one page");
 
+/* Bytes of the slots, in whole pages */
+static size_t slots_size(uint32_t mask)
+{
+	return (((size_t)mask + 1) * sizeof(struct shim_slot) + PAGE - 1) / PAGE * PAGE;
+}
+
 /**
  * shim_slots_alloc - get slots
  * @f: whose
- * @num: how many
+ * @num: how many may be in use, not 0
  *
  * Return: the slots, in the map of tags; or NULL.
  */
 struct shim_slots *shim_slots_alloc(struct shim_qp *f, uint32_t num)
 {
-	size_t size = ((size_t)num * sizeof(struct shim_slot) + PAGE - 1) /
-		      PAGE * PAGE;
 	struct shim_slots *s;
-	size_t off;
+	uint32_t mask = 0;
+	size_t size, off;
 
+	while (mask < num - 1)
+		mask = 2 * mask + 1;
+	size = slots_size(mask);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
@@ -57,6 +65,7 @@ struct shim_slots *shim_slots_alloc(struct shim_qp *f, uint32_t num)
 			goto free_pages;
 	s->flow = f;
 	s->num = num;
+	s->mask = mask;
 	s->err_seq = UINT64_MAX;
 	s->failed_seq = UINT64_MAX;
 	return s;
@@ -78,7 +87,7 @@ free_slots:
  */
 void shim_slots_free(struct shim_slots *s)
 {
-	size_t size = (size_t)s->num * sizeof(struct shim_slot);
+	size_t size = slots_size(s->mask);
 	size_t off;
 
 	for (off = 0; off < size; off += PAGE)
@@ -100,7 +109,7 @@ struct shim_slots *shim_find_tag(uint64_t wr_id)
 	if (wr_id != (uintptr_t)wr_id || wr_id % sizeof(struct shim_slot) || wr_id < PAGE)
 		return NULL;
 	s = shim_map_find(&shim_tags, (void *)(uintptr_t)(wr_id & ~(PAGE - 1ULL)));
-	if (!s || (wr_id - (uintptr_t)s->slot) / sizeof(struct shim_slot) >= s->num)
+	if (!s || (wr_id - (uintptr_t)s->slot) / sizeof(struct shim_slot) > s->mask)
 		return NULL;
 	return s;
 }
@@ -137,7 +146,7 @@ static void shim_retire_slot(struct shim_qp *f, struct shim_slot *slot)
 static void pass_entry(struct shim_qp *f, const struct shim_slot *slot)
 {
 	struct shim_slots *s = f->slots;
-	struct shim_slot *next = &s->slot[s->tail % s->num];
+	struct shim_slot *next = shim_slots_at(s, s->tail);
 
 	if ((slot->flags & SHIM_SLOT_EXTRA) || s->tail == f->sq.slot ||
 	    next->seq != slot->seq)
@@ -159,7 +168,7 @@ void shim_retire_slots(struct shim_slots *s, struct shim_slot *slot, bool failed
 	struct shim_slot *oldest;
 
 	do {
-		oldest = &s->slot[s->tail++ % s->num];
+		oldest = shim_slots_at(s, s->tail++);
 		oldest->flags &= ~SHIM_SLOT_POSTED;
 		if (!s->flow)
 			continue;
@@ -213,7 +222,7 @@ void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s)
 		return;
 	}
 	for (pos = s->tail; pos != f->sq.slot; pos++)
-		shim_retire_slot(f, &s->slot[pos % s->num]);
+		shim_retire_slot(f, shim_slots_at(s, pos));
 	s->used.hidden = used.hidden - c->used.hidden;
 	s->used.extra = used.extra - c->used.extra;
 	/* They stay in the CQ until that is polled. */

@@ -78,7 +78,8 @@ struct shim_used {
  * struct shim_slots - what a queue pair has posted
  * @zombie: entry of &shim_cq.zombies once the queue pair is gone or was reset
  * @flow: the flow; NULL once the queue pair is gone or was reset
- * @num: number of slots, which is that of entries of the provider's send queue
+ * @num: number of slots that may be in use, which is that of entries of the provider's send queue
+ * @mask: number of slots less one; a power of two of them, so that no slot takes a division
  * @tail: number of the oldest slot that has not completed; &shim_sq.slot is behind the youngest
  * @used: entries of the CQ that a zombie may still take
  * @err_seq: number of the program's work request that failed last, UINT64_MAX if none did
@@ -91,6 +92,7 @@ struct shim_slots {
 	LIST_ENTRY(shim_slots) zombie;
 	struct shim_qp *flow;
 	uint32_t num;
+	uint32_t mask;
 	uint64_t tail;
 	struct shim_used used;
 	uint64_t err_seq;
@@ -107,6 +109,18 @@ struct shim_slots *shim_find_tag(uint64_t wr_id);
 void shim_retire_slots(struct shim_slots *s, struct shim_slot *slot, bool failed);
 void shim_comp_bury(struct shim_cq *c);
 void shim_comp_abandon(struct shim_cq *c, struct shim_slots *s);
+
+/**
+ * shim_slots_at - find a slot by its number
+ * @s: the slots
+ * @pos: the number, counted from the first piece of the queue pair
+ *
+ * Return: the slot.
+ */
+static inline struct shim_slot *shim_slots_at(const struct shim_slots *s, uint64_t pos)
+{
+	return &s->slot[pos & s->mask];
+}
 
 /**
  * shim_slot_hidden - tell whether a slot has a completion that the program does not see

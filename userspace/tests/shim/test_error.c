@@ -78,7 +78,7 @@ static void refused_midway(void **state)
 	struct prog *p = *state;
 
 	p->qp->refuse = EINVAL;
-	p->qp->refuse_from = SHIM_BATCH;
+	p->qp->refuse_from = SHIM_BATCH / 2;
 	p->qp->refuse_len = true;
 	fake_grant(RISO_USER_TX, MB);
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 12 * FAKE_CHUNK, 0), 0);

@@ -99,7 +99,7 @@ static void mix_check(void)
 		uint64_t pos;
 
 		for (pos = f->slots->tail; pos != f->sq.slot; pos++) {
-			const struct shim_slot *slot = &f->slots->slot[pos % f->slots->num];
+			const struct shim_slot *slot = shim_slots_at(f->slots, pos);
 
 			used.hidden += shim_slot_hidden(slot);
 			used.extra += !!(slot->flags & SHIM_SLOT_EXTRA);
