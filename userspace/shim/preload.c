@@ -91,13 +91,27 @@ static void *find_verbs(void)
 	return find_copy("libibverbs") ?: shim_real_dlopen("libibverbs.so.1", RTLD_LAZY);
 }
 
+/* The copy of libibverbs that was found first. Another thread may find one that came later. */
+static void *choose_verbs(void)
+{
+	static void *chosen;
+	void *verbs = __atomic_load_n(&chosen, __ATOMIC_RELAXED), *first = NULL;
+
+	if (!verbs)
+		verbs = find_verbs();
+	if (!verbs || __atomic_compare_exchange_n(&chosen, &first, verbs, false,
+						  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return verbs;
+	return first;
+}
+
 /*
  * Fill the table; false if the program has no libibverbs yet. Threads that do so at once write the
  * same. None may wait for another: that may be in dlopen(), and in the constructor of a library.
  */
 static bool fill_real(void)
 {
-	void *verbs = find_verbs();
+	void *verbs = choose_verbs();
 
 	if (!verbs)
 		return false;
