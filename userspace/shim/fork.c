@@ -12,8 +12,11 @@
  * of the shim.
  *
  * The handlers run in the thread that forks. They are registered when the library is loaded:
- * those that a program registers later run before them, with none of these locks held.
+ * those that a program registers later run before them, with none of these locks held. Those of
+ * its malloc() run after them: who holds a lock of ours may be waiting for memory.
  */
+#include <stdlib.h>
+
 #include "ask.h"
 #include "cq.h"
 #include "ctx.h"
@@ -143,5 +146,9 @@ static void shim_enter_child(void)
 
 static void __attribute__((constructor)) handle_forks(void)
 {
+	/* A malloc() of the program registers its handlers when it is called first. */
+	void *volatile memory = malloc(1);
+
+	free(memory);
 	pthread_atfork(shim_prepare_fork, shim_unlock_all, shim_enter_child);
 }
