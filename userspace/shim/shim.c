@@ -9,6 +9,7 @@
  */
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,16 +76,25 @@ static void write_line(const char *fmt, va_list ap)
 	dprintf(STDERR_FILENO, "rdma_isolate: %s\n", line);
 }
 
+/* RDMA_ISOLATE_DEBUG is 1. The helper must not look at what the program may be changing. */
+static bool wants_debug;
+
+static void __attribute__((constructor)) read_environment(void)
+{
+	const char *env = getenv("RDMA_ISOLATE_DEBUG");
+
+	wants_debug = env && !strcmp(env, "1");
+}
+
 /**
  * shim_debug - a line on stderr, if that is wanted
  * @fmt: as printf()
  */
 void shim_debug(const char *fmt, ...)
 {
-	const char *env = getenv("RDMA_ISOLATE_DEBUG");
 	va_list ap;
 
-	if (!env || strcmp(env, "1"))
+	if (!wants_debug)
 		return;
 	va_start(ap, fmt);
 	write_line(fmt, ap);
