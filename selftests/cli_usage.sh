@@ -92,8 +92,8 @@ ends_with()
 ktap_print_header
 ktap_set_plan 83
 usage "usage:"
-usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" device
-usage "one of: dev, flow, group, budget, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" de
+usage "one of: dev, flow, group, budget, path, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" device
+usage "one of: dev, flow, group, budget, path, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" de
 usage "one of: show, set, help" dev list
 usage "one of: show, set, help" dev sho
 usage "options are" -x dev
