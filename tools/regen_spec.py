@@ -282,7 +282,7 @@ JSON_EVENTS = {
 # Keys that explain takes from flows, groups and devices, top from budgets, and their own
 JSON_WHY = ['qpn', 'class', 'managed', 'reason', 'queued', 'wait-ns']
 JSON_WAIT = ['weight', 'flows', 'held', 'avg10', 'avg60', 'avg300', 'stall-ns',
-             'clock-ns', 'window-ns', 'own-ns']
+             'clock-ns', 'window-ns', 'path-ns', 'own-ns']
 JSON_RATES = ['max-rate', 'believed-rate', 'believed-from']
 JSON_TOP = ['dev', 'safe-util', 'lease-ns', 'agent-pid', 'ctrl-state',
             'current99-ns', 'latency-groups', 'bandwidth-groups',
