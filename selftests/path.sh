@@ -64,10 +64,10 @@ load_bulk()
 	echo "load len=1048576 every_us=10000 window_ms=60000 windows=20 $*" >$LOAD/run
 }
 
-# shows FILTER: of the paths of null0
-shows()
+# limit_is FILTER: of the paths of null0
+limit_is()
 {
-	rdma-isolate -j path show dev null0 | jq -e "$1" >/dev/null
+	shows "$1" path show dev null0
 }
 
 limit()
@@ -78,7 +78,8 @@ limit()
 limits()
 {
 	limit dir tx rate ${LIMIT}mbit && keeps_to $LIMIT &&
-	shows 'length == 1 and .[0].dir == "tx" and .[0].cut == "off" and .[0].lease_ns == 0 and
+	limit_is 'length == 1 and .[0].dir == "tx" and .[0].cut == "off" and
+		.[0].lease_ns == 0 and
 		.[0].rate == 50000000 and .[0].bytes > 0 and .[0].waits > 0'
 }
 
@@ -90,7 +91,7 @@ changes()
 
 ends()
 {
-	limit dir tx rate off && shows 'length == 0' && busywait 20 is_free
+	limit dir tx rate off && limit_is 'length == 0' && busywait 20 is_free
 }
 
 # The other direction, and another peer, hold nobody back.
@@ -98,14 +99,15 @@ leaves_others()
 {
 	limit dir rx rate ${LIMIT}mbit &&
 	rdma-isolate path set dev null0 peer 10.9.9.9 dir tx rate ${LIMIT}mbit &&
-	shows 'length == 2' && busywait 20 is_free &&
+	limit_is 'length == 2' && busywait 20 is_free &&
 	limit dir rx rate off && rdma-isolate path set dev null0 peer 10.9.9.9 dir tx rate off
 }
 
 is_leased()
 {
-	limit dir tx rate ${LIMIT}mbit lease 5s && shows '.[0].lease_ns > 0 and .[0].lease_ns <= 5e9' &&
-	keeps_to $LIMIT && busywait 20 is_free && busywait 10 shows 'length == 0'
+	limit dir tx rate ${LIMIT}mbit lease 5s &&
+		limit_is '.[0].lease_ns > 0 and .[0].lease_ns <= 5e9' &&
+	keeps_to $LIMIT && busywait 20 is_free && busywait 10 limit_is 'length == 0'
 }
 
 # group ULP FILTER
@@ -195,7 +197,7 @@ is_cut()
 	before=$(chunks)
 	sleep 1
 	[ "$(chunks)" -eq "$before" ] && limit dir tx rate off cut on &&
-	shows '.[0].cut == "on" and .[0].rate == 0' && sleep 1 &&
+	limit_is '.[0].cut == "on" and .[0].rate == 0' && sleep 1 &&
 	[ "$(chunks)" -gt $((before + 100)) ] && limit dir tx rate off
 }
 
@@ -218,7 +220,7 @@ is_refused()
 	says "must be tx, rx" limit dir up rate 1gbit &&
 	says "800kbit to 8tbit" limit dir tx rate 1bit &&
 	says "1ms to 3600s" limit dir tx rate 1gbit lease 2h &&
-	shows 'length == 0'
+	limit_is 'length == 0'
 }
 
 # set_many RATE: for 1024 peers
@@ -235,9 +237,9 @@ set_many()
 # More than there may be, and they leave room again.
 are_too_many()
 {
-	set_many 1gbit && shows 'length == 1024' &&
+	set_many 1gbit && limit_is 'length == 1024' &&
 	says "1024 peers" limit dir tx rate 1gbit &&
-	set_many off && shows 'length == 0'
+	set_many off && limit_is 'length == 0'
 }
 
 # All that was posted ends well, also when the module goes.
@@ -266,7 +268,7 @@ peer=$(rdma-isolate -j flow show dev null0 |
 	jq -r '[.[] | select(.ulp == "riso_load0") | .peer] | first')
 
 ktap_print_header
-ktap_set_plan 13
+ktap_set_plan 14
 ktap_print_msg "to $peer: $(measure_rate) bytes/s without a limit"
 check "a rate is kept" limits
 check "another rate" changes
@@ -279,6 +281,7 @@ check "what is read" reads
 check "beside a latency flow" is_shaped
 check "cut without a latency flow" is_cut
 check "bad input" is_refused
+check_schema
 check "1024 peers" are_too_many
 check "disabled, and unloaded, with a limit" unload
 ktap_finished

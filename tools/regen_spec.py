@@ -267,6 +267,7 @@ JSON_COMMANDS = {
     'flow show': ('flow-get', ['dev', 'qpn', 'managed', 'reason']),
     'group show': ('group-get', ['dev', 'id', 'weight', 'behind']),
     'budget show': ('budget-get', ['dev', 'safe_util', 'lease_ns']),
+    'path show': ('path-get', ['dev', 'peer', 'dir', 'bytes', 'waits']),
     'rule show': ('rule-get', ['id', 'class', 'weight']),
     'rule add': ('rule-add', ['id']),
     'statistic show': ('stat-get', ['dev']),
