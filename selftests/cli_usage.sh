@@ -73,6 +73,15 @@ help_as_option()
 	[ "$(rdma-isolate -h)" = "$(rdma-isolate help)" ]
 }
 
+run_has_help()
+{
+	[[ $(rdma-isolate run --help) == *"--ucx-verbs "* ]] &&
+	[ "$(rdma-isolate run help)" = "$(rdma-isolate help run)" ] &&
+	[ "$(rdma-isolate run --class=latency -v -- true 2>&1 | grep -c =)" -ge 4 ] &&
+	rdma-isolate run -v -- true 2>&1 |
+		grep -q "^rdma-isolate: warning: /dev/rdma_isolate: .*: nothing is held$"
+}
+
 # A word that is wrong is not taken for an option that stands too late.
 no_option_meant()
 {
@@ -90,7 +99,7 @@ ends_with()
 }
 
 ktap_print_header
-ktap_set_plan 83
+ktap_set_plan 88
 usage "usage:"
 usage "one of: dev, flow, group, budget, path, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" device
 usage "one of: dev, flow, group, budget, path, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" de
@@ -144,6 +153,7 @@ usage "whole number, 1 to 4294967295" top count 0
 usage "given twice" top --batch --batch
 usage "needs a value" top --batch dev
 usage "top may not stand here" -b <(echo top --batch)
+usage "path may not stand here, one of: dev," -b <(echo path show)
 usage "nothing may follow dump" dump x
 usage "sync takes one FILE" sync
 usage "one DEV, or --check" apply rxe0 rxe1
@@ -161,6 +171,10 @@ usage "IPv4 address" calibrate dev rxe0 peer other
 usage "1 to 65535" calibrate dev rxe0 port 0
 usage "run takes" run ls
 usage "run takes" run --class latency --
+usage "unknown option \"--foo\"" run --foo -- ls
+usage "missing before \"ls\"" run ls
+usage "not \"\"" run --class
+check "run and its help" run_has_help
 usage "latency, throughput or bandwidth" run --class fast -- ls
 check "a program's own status" ends_with 7 run -- sh -c "exit 7"
 check "no such program" ends_with 127 run -- /nonexistent

@@ -75,8 +75,7 @@ static int add_line(struct batch *batch, unsigned int number, const char *text)
 		status = cmd_parse(words.n, words.word, &line->cmd);
 		if (status == CMD_DONE && (line->cmd.object->stream ||
 					   line->cmd.object->fleeting))
-			status = usage_error("%s may not stand here",
-					     line->cmd.object->name);
+			status = cmd_refuse_in_file(line->cmd.object->name);
 		return status;
 	}
 	free(line->text);

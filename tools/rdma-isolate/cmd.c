@@ -415,7 +415,7 @@ void cmd_help(FILE *file)
 	      "       rdma-isolate apply [DEV | --check]\n"
 	      "       rdma-isolate unload\n"
 	      "       rdma-isolate run [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]...\n"
-	      "       rdma-isolate OBJECT help\n"
+	      "       rdma-isolate OBJECT help | help OBJECT\n"
 	      "       rdma-isolate -V | help | -h | --help\n"
 	      "    -b  run the commands of a file, - is standard input: all or none\n"
 	      "    -d  text with details; JSON always has them\n"
@@ -455,14 +455,11 @@ static bool is_alone(const char *name)
 	return false;
 }
 
-static int unknown_object(const char *name)
+/* End a line with the objects that may stand there. */
+static int list_objects(void)
 {
 	unsigned int i;
 
-	if (error_is_of_file() && is_alone(name))
-		return usage_error("%s may not stand here", name);
-	error_begin();
-	fprintf(stderr, "unknown object \"%s\", one of: ", name);
 	for (i = 0; i < OBJECTS; i++)
 		if (!error_is_of_file() || (!objects[i]->stream && !objects[i]->fleeting))
 			fprintf(stderr, "%s%s", i ? ", " : "", objects[i]->name);
@@ -470,6 +467,32 @@ static int unknown_object(const char *name)
 		fprintf(stderr, ", %s", alone[i]);
 	fputc('\n', stderr);
 	return CMD_USAGE;
+}
+
+int cmd_refuse_in_file(const char *name)
+{
+	error_begin();
+	fprintf(stderr, "%s may not stand here, one of: ", name);
+	return list_objects();
+}
+
+static int unknown_object(const char *name)
+{
+	if (error_is_of_file() && is_alone(name))
+		return cmd_refuse_in_file(name);
+	error_begin();
+	fprintf(stderr, "unknown object \"%s\", one of: ", name);
+	return list_objects();
+}
+
+bool cmd_is_help(const char *word)
+{
+	return !strcmp(word, "help") || !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+bool cmd_has_no_help(const char *name)
+{
+	return is_alone(name) && strcmp(name, "run");
 }
 
 static int unknown_verb(const struct object *object, const char *name)
@@ -498,7 +521,7 @@ int cmd_parse(int argc, char **argv, struct command *cmd)
 
 	argc--;
 	argv++;
-	if (argc && !strcmp(argv[0], "help"))
+	if (argc == 1 && cmd_is_help(argv[0]))
 		return CMD_DONE;
 	verb = object->verbs;
 	if (argc && *verb->name) {

@@ -213,5 +213,11 @@ int cmd_run(struct command *cmd, struct printer *out);
 int cmd_complete(int argc, char **argv);
 
 void cmd_help(FILE *file);
+/* Is a word that may stand behind an object a call for help? */
+bool cmd_is_help(const char *word);
+/* Does an object have no other help than that of all? */
+bool cmd_has_no_help(const char *name);
+/* Refuse an object that may not stand in a file: it says which may. */
+int cmd_refuse_in_file(const char *name);
 
 #endif /* RDMA_ISOLATE_CMD_H */

@@ -112,8 +112,14 @@ int main(int argc, char **argv)
 		return CMD_USAGE;
 	}
 	if (!batch && !strcmp(argv[optind], "help")) {
-		cmd_help(stdout);
-		return CMD_DONE;
+		if (argc - optind > 2)
+			return usage_error("help takes one OBJECT");
+		if (argc - optind == 1 || cmd_has_no_help(argv[optind + 1])) {
+			cmd_help(stdout);
+			return CMD_DONE;
+		}
+		argv[optind] = argv[optind + 1];
+		argv[optind + 1] = "help";
 	}
 
 	status = run(argc - optind, argv + optind, batch, &out);

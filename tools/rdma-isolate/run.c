@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include <linux/rdma_isolate_user.h>
 
 #include "cmd.h"
 #include "error.h"
@@ -23,6 +24,14 @@ enum { RUN_NOT_EXECUTED = 126, RUN_NOT_FOUND = 127 };
 #define SHIM	"librdma_isolate.so"
 /* For those who open libibverbs by its name */
 #define VERBS	"librdma_isolate_verbs.so"
+
+#define USAGE	"run takes [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]..."
+
+static const char help[] =
+	"rdma-isolate run [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]...\n"
+	"      --class CLASS  latency, throughput or bandwidth, where a rule says \"choose on\"\n"
+	"      --ucx-verbs    have UCX post by libibverbs on adapters of the mlx5 driver\n"
+	"      -v, --verbose  say what is set for the program, and what it will lack\n";
 
 /* Where it lies beside this tool: installed, or in the source tree. */
 static const char * const places[] = {
@@ -191,6 +200,14 @@ enum run_libc run_find_libc(const char *name)
 	return libc;
 }
 
+static void tell(const char *name)
+{
+	const char *is = getenv(name);
+
+	if (is)
+		error("%s=%s", name, is);
+}
+
 /* What the user has set stays, and is told of where the user has @asked for something else. */
 static void set_all(const struct setting *of, bool asked, bool verbose)
 {
@@ -201,9 +218,10 @@ static void set_all(const struct setting *of, bool asked, bool verbose)
 		if (!is)
 			setenv(of->name, of->value, 1);
 		else if (asked && strcmp(is, of->value))
-			error("warning: %s is set and stays %s, not %s", of->name, is, of->value);
+			error("warning: %s is set and stays \"%s\", not \"%s\"", of->name, is,
+			      of->value);
 		if (verbose)
-			error("%s=%s", of->name, getenv(of->name));
+			tell(of->name);
 	}
 }
 
@@ -219,31 +237,48 @@ struct options {
 	bool verbose;
 };
 
+/* 0, as a command line is wrong, which is said */
+static int refuse_class(const char *class)
+{
+	usage_error("class is latency, throughput or bandwidth, not \"%s\"", class);
+	return 0;
+}
+
 /* Options up to "--"; how many words that is, 0 if they are wrong, and that was said. */
 static int read_options(int argc, char **argv, struct options *o)
 {
 	int i;
 
-	for (i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--class") && i + 1 < argc) {
-			o->class = argv[++i];
-			if (!is_class(o->class)) {
-				usage_error("class is latency, throughput or bandwidth, not \"%s\"",
-					    o->class);
-				return 0;
-			}
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		if (!strncmp(argv[i], "--class=", strlen("--class="))) {
+			o->class = argv[i] + strlen("--class=");
+		} else if (!strcmp(argv[i], "--class")) {
+			o->class = i + 1 < argc ? argv[++i] : "";
 		} else if (!strcmp(argv[i], "--ucx-verbs")) {
 			o->ucx_verbs = true;
 		} else if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose")) {
 			o->verbose = true;
+		} else if (*argv[i] == '-') {
+			usage_error("unknown option \"%s\", " USAGE, argv[i]);
+			return 0;
 		} else {
-			break;
+			usage_error("\"--\" is missing before \"%s\", " USAGE, argv[i]);
+			return 0;
 		}
+		if (o->class && !is_class(o->class))
+			return refuse_class(o->class);
 	}
-	if (i + 1 < argc && !strcmp(argv[i], "--"))
+	if (i + 1 < argc)
 		return i;
-	usage_error("run takes [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]...");
+	usage_error(USAGE);
 	return 0;
+}
+
+/* Without the module the program runs as without the shim. */
+static void warn_without_module(void)
+{
+	if (access(RISO_USER_FILE, R_OK | W_OK))
+		error("warning: " RISO_USER_FILE ": %s: nothing is held", strerror(errno));
 }
 
 int run_program(int argc, char **argv)
@@ -254,6 +289,10 @@ int run_program(int argc, char **argv)
 	enum run_libc libc;
 	int words, err;
 
+	if (argc == 2 && cmd_is_help(argv[1])) {
+		fputs(help, stdout);
+		return CMD_DONE;
+	}
 	words = read_options(argc, argv, &o);
 	if (!words)
 		return CMD_USAGE;
@@ -283,11 +322,19 @@ int run_program(int argc, char **argv)
 	setenv("LD_PRELOAD", list, 1);
 	if (!access(verbs, R_OK))
 		setenv("NCCL_IBVERBS_LIB", verbs, 0);
+	else
+		error("warning: %s: %s: NCCL posts without the shim", verbs, strerror(errno));
 	set_all(nccl, false, o.verbose);
 	if (o.ucx_verbs)
 		set_all(ucx, true, o.verbose);
 	if (o.class)
 		setenv("RDMA_ISOLATE_CLASS", o.class, 1);
+	if (o.verbose) {
+		tell("LD_PRELOAD");
+		tell("NCCL_IBVERBS_LIB");
+		tell("RDMA_ISOLATE_CLASS");
+		warn_without_module();
+	}
 	if (libc == RUN_LIBC_STATIC)
 		error("warning: %s is statically linked: the shim is not used", argv[2]);
 	if (run_is_secure(argv[2], getuid(), getgid()))
@@ -295,6 +342,6 @@ int run_program(int argc, char **argv)
 		      argv[2]);
 	execvp(argv[2], argv + 2);
 	err = errno;
-	error("%s: %s", argv[2], strerror(err));
+	error("%s: %s", *argv[2] ? argv[2] : "\"\"", strerror(err));
 	return err == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTED;
 }
