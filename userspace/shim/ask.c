@@ -86,6 +86,7 @@ void shim_ask_to_close(struct shim_qp *f)
 static int shim_join_device(struct shim_qp *f, bool may_wait)
 {
 	struct shim_member *m = f->ctx->m;
+	static bool told;
 	uint32_t classes;
 	int err;
 
@@ -98,7 +99,8 @@ static int shim_join_device(struct shim_qp *f, bool may_wait)
 	err = shim_ask_class_and_lock(f, f->class_wish);
 	if (err != EPERM || f->class_wish == RISO_CLASS_BY_RULE)
 		return err;
-	shim_debug("%s: no rule lets this program choose its class", m->name);
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		shim_warn("%s: no rule lets this program choose its class", m->name);
 	return shim_ask_class_and_lock(f, RISO_CLASS_BY_RULE);
 }
 

@@ -41,6 +41,7 @@ uint32_t shim_get_default_wish(void)
 		{ "bandwidth", RISO_CLASS_BANDWIDTH },
 	};
 	const char *env = getenv("RDMA_ISOLATE_CLASS");
+	static bool told;
 	size_t i;
 
 	if (!env)
@@ -48,7 +49,8 @@ uint32_t shim_get_default_wish(void)
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(env, names[i].name))
 			return names[i].class_id;
-	shim_debug("RDMA_ISOLATE_CLASS: there is no class '%s'", env);
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		shim_warn("RDMA_ISOLATE_CLASS: there is no class '%s'", env);
 	return RISO_CLASS_BY_RULE;
 }
 

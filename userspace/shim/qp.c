@@ -52,6 +52,35 @@ struct plan {
 	bool builders;
 };
 
+/* Why a queue pair is not governed: what the kernel is told, and what stderr says */
+struct refusal {
+	enum riso_reason reason;
+	const char *text;
+};
+
+static const struct refusal plain_ctx = {
+	RISO_REASON_SHIM_LIMIT, "nothing of this device is governed"
+};
+static const struct refusal foreign_cq = {
+	RISO_REASON_SHIM_LIMIT, "its completion queue was not made through the shim"
+};
+static const struct refusal raw_cq = {
+	RISO_REASON_SHIM_LIMIT, "the program reads its completion queue without libibverbs"
+};
+static const struct refusal no_send_queue = {
+	RISO_REASON_SHIM_LIMIT, "it has no send queue"
+};
+static const struct refusal foreign_qp = {
+	RISO_REASON_SHIM_LIMIT, "it was not made through the shim"
+};
+static const struct refusal no_cq_room = {
+	RISO_REASON_NO_CQ_ROOM, "its completion queue cannot be made larger"
+};
+static const struct refusal unknown_opcode = {
+	RISO_REASON_UNKNOWN_OPCODE, "it has operations that the shim does not know"
+};
+static const struct refusal no_memory = { RISO_REASON_MEMORY, "there is no memory" };
+
 /* Give the program its own attributes again. */
 static void shim_restore_attr(const struct plan *p, struct ibv_qp_init_attr *attr)
 {
@@ -67,8 +96,8 @@ static void free_flow(struct shim_qp *f)
 }
 
 /* Get what can be got before there is a queue pair; why not, if that fails. */
-static enum riso_reason prepare(struct shim_ctx *ctx, struct ibv_qp_init_attr *attr,
-				struct plan *p)
+static const struct refusal *prepare(struct shim_ctx *ctx, struct ibv_qp_init_attr *attr,
+				     struct plan *p)
 {
 	struct shim_qp *f;
 	struct shim_cq *c;
@@ -76,11 +105,17 @@ static enum riso_reason prepare(struct shim_ctx *ctx, struct ibv_qp_init_attr *a
 	p->cap = attr->cap;
 	p->sq_sig_all = attr->sq_sig_all;
 	c = attr->send_cq ? shim_map_find(&shim_cqs, attr->send_cq) : NULL;
-	if (ctx->plain || !c || c->ctx != ctx || shim_cq_is_raw(c) || !attr->cap.max_send_wr)
-		return RISO_REASON_SHIM_LIMIT;
+	if (ctx->plain)
+		return &plain_ctx;
+	if (!attr->cap.max_send_wr)
+		return &no_send_queue;
+	if (!c || c->ctx != ctx)
+		return &foreign_cq;
+	if (shim_cq_is_raw(c))
+		return &raw_cq;
 	f = calloc(1, sizeof(*f));
 	if (!f)
-		return RISO_REASON_MEMORY;
+		return &no_memory;
 	pthread_mutex_init(&f->build.lock, NULL);
 	f->ctx = ctx;
 	f->cq = c;
@@ -89,14 +124,14 @@ static enum riso_reason prepare(struct shim_ctx *ctx, struct ibv_qp_init_attr *a
 	f->class_id = RISO_CLASS_BANDWIDTH;
 	if (!shim_reserve_entries(c)) {
 		free_flow(f);
-		return RISO_REASON_NO_CQ_ROOM;
+		return &no_cq_room;
 	}
 	p->f = f;
 	p->extra = shim_add_capped(p->cap.max_send_wr, SHIM_SLOTS, ctx->max_qp_wr) -
 		   p->cap.max_send_wr;
 	attr->cap.max_send_wr += p->extra;
 	attr->sq_sig_all = 0;
-	return RISO_REASON_NONE;
+	return NULL;
 }
 
 /* There is no queue pair: undo prepare(). */
@@ -148,20 +183,20 @@ static bool adopt(struct plan *p, struct ibv_qp *qp, struct ibv_qp_init_attr *at
 }
 
 /* A queue pair goes straight to the provider: tell the kernel why. */
-static void leave_alone(struct shim_ctx *ctx, struct ibv_qp *qp, enum riso_reason why)
+static void leave_alone(struct shim_ctx *ctx, struct ibv_qp *qp, const struct refusal *why)
 {
 	struct shim_member *m = ctx->m;
 
-	shim_debug("%s: QP %u takes no part: reason %d", m->name, qp->qp_num, why);
+	shim_debug("%s: QP %u takes no part: %s", m->name, qp->qp_num, why->text);
 	shim_map_del(&shim_told, qp);
 	shim_map_add(&shim_told, qp, ctx);
 	shim_lock(&shim_class_lock);
-	shim_member_report(m, qp->qp_num, why);
+	shim_member_report(m, qp->qp_num, why->reason);
 	shim_unlock(&shim_class_lock);
 }
 
 static struct ibv_qp *create_alone(struct shim_ctx *ctx, shim_create_qp_fn fn, void *arg,
-				   struct ibv_qp_init_attr *attr, enum riso_reason why)
+				   struct ibv_qp_init_attr *attr, const struct refusal *why)
 {
 	struct ibv_qp *qp = fn(arg, attr);
 
@@ -175,13 +210,13 @@ static struct ibv_qp *create(struct shim_ctx *ctx, shim_create_qp_fn fn, void *a
 			     struct ibv_qp_init_attr *attr, bool builders)
 {
 	struct plan p = { .builders = builders };
-	enum riso_reason why;
+	const struct refusal *why;
 	struct ibv_qp *qp;
 
 	if (!ctx || attr->qp_type != IBV_QPT_RC)
 		return fn(arg, attr);
 	why = prepare(ctx, attr, &p);
-	if (why != RISO_REASON_NONE)
+	if (why)
 		return create_alone(ctx, fn, arg, attr, why);
 	qp = fn(arg, attr);
 	if (!qp && p.extra) {
@@ -199,7 +234,7 @@ static struct ibv_qp *create(struct shim_ctx *ctx, shim_create_qp_fn fn, void *a
 	shim_real.destroy_qp(qp);
 	shim_restore_attr(&p, attr);
 	shim_discard_plan(&p);
-	return create_alone(ctx, fn, arg, attr, RISO_REASON_MEMORY);
+	return create_alone(ctx, fn, arg, attr, &no_memory);
 }
 
 static struct ibv_qp *create_plain(void *arg, struct ibv_qp_init_attr *attr)
@@ -241,7 +276,7 @@ struct ibv_qp *shim_create_qp_with(struct shim_ctx *ctx, shim_create_qp_fn fn, v
 	if (builders && (attr_ex->send_ops_flags & ~(uint64_t)KNOWN_SEND_OPS))
 		known = false;
 	if (ctx && attr->qp_type == IBV_QPT_RC && !known)
-		return create_alone(ctx, fn, arg, attr, RISO_REASON_UNKNOWN_OPCODE);
+		return create_alone(ctx, fn, arg, attr, &unknown_opcode);
 	return create(ctx, fn, arg, attr, builders);
 }
 
@@ -481,7 +516,7 @@ static int modify_alone(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	err = shim_real.modify_qp(qp, attr, mask);
 	if (!err && ctx && qp->qp_type == IBV_QPT_RC && (mask & IBV_QP_STATE) &&
 	    attr->qp_state == IBV_QPS_RTS && !shim_map_find(&shim_told, qp))
-		leave_alone(ctx, qp, RISO_REASON_SHIM_LIMIT);
+		leave_alone(ctx, qp, &foreign_qp);
 	return err;
 }
 
