@@ -236,6 +236,7 @@ struct riso_change {
  * @managed: flows that have a queue, under @mutex
  * @news: flows of which listeners have to be told, those of the kernel first
  * @processes: processes that take part
+ * @laden: those of @processes that have something in the device
  * @wait: where one waits for a flow to have done posting
  * @managed_flows: flows that are queued and paced
  * @draining_flows: flows that are queued, and then left alone
@@ -348,6 +349,7 @@ struct riso_dev {
 	struct list_head managed;
 	struct list_head news;
 	struct list_head processes;
+	struct list_head laden;
 	wait_queue_head_t wait;
 	u32 managed_flows;
 	u32 draining_flows;

@@ -153,6 +153,7 @@ void riso_grant_init(struct riso_process *pr)
 {
 	pr->kpage->version = RISO_USER_VERSION;
 	pr->kpage->header = RISO_PACKET_HEADER;
+	INIT_LIST_HEAD(&pr->laden);
 }
 
 /**

@@ -74,6 +74,7 @@ struct riso_process_dir {
 /**
  * struct riso_process - a process that has the file open and is attached
  * @list: in &riso_dev.processes
+ * @laden: in &riso_dev.laden while it has something in the device, as far as known
  * @rd: its device
  * @group: its share
  * @owner: whose place it has
@@ -93,6 +94,7 @@ struct riso_process_dir {
  */
 struct riso_process {
 	struct list_head list;
+	struct list_head laden;
 	struct riso_dev *rd;
 	struct riso_group *group;
 	struct riso_place_owner owner;

@@ -41,15 +41,22 @@ enum {
 	RISO_GRANT_MIN = 256,
 	/* One look reads the pages of 8 processes, so that nobody waits for all. */
 	RISO_PROCESS_VISITS = 8,
+	/* Of these, so many may be processes with something in the device, before their turn. */
+	RISO_LADEN_VISITS = 6,
 };
 
 static void update_process_load(struct riso_process *pr, enum riso_dir dir)
 {
 	struct riso_process_dir *ud = &pr->dir[dir];
-	u64 load = riso_is_shaped(pr->rd) ? 0 : min(ud->out, riso_open_window(pr->rd) / 2);
+	struct riso_dev *rd = pr->rd;
+	u64 load = riso_is_shaped(rd) ? 0 : min(ud->out, riso_open_window(rd) / 2);
 
-	pr->rd->arb[dir].process_load += load - ud->load;
-	riso_pacer_set_load(&pr->rd->arb[dir].pacer, &ud->load, load);
+	rd->arb[dir].process_load += load - ud->load;
+	riso_pacer_set_load(&rd->arb[dir].pacer, &ud->load, load);
+	if (!pr->dir[RISO_TX].load && !pr->dir[RISO_RX].load)
+		list_del_init(&pr->laden);
+	else if (list_empty(&pr->laden))
+		list_add_tail(&pr->laden, &rd->laden);
 }
 
 /**
@@ -196,18 +203,32 @@ static void look_at_process(struct riso_process *pr, bool calls, u64 now)
  * @rd: the device
  * @now: time, ns
  *
+ * Most of these are such as have something in the device: others may wait for that to be done.
+ *
  * Context: under &riso_dev.lock.
  */
 void riso_process_read_some(struct riso_dev *rd, u64 now)
 {
-	int visits = RISO_PROCESS_VISITS;
+	int left = RISO_PROCESS_VISITS;
 	struct riso_process *pr, *tmp;
+	LIST_HEAD(laden);
 	LIST_HEAD(seen);
 
 	lockdep_assert_held(&rd->lock);
-	list_for_each_entry_safe(pr, tmp, &rd->processes, list) {
-		if (!visits--)
+	list_for_each_entry_safe(pr, tmp, &rd->laden, laden) {
+		if (left == RISO_PROCESS_VISITS - RISO_LADEN_VISITS)
 			break;
+		left--;
+		/* A look takes it out of this list if it has nothing there any more. */
+		list_move_tail(&pr->laden, &laden);
+		look_at_process(pr, false, now);
+		list_move_tail(&pr->list, &seen);
+	}
+	list_splice_tail(&laden, &rd->laden);
+	list_for_each_entry_safe(pr, tmp, &rd->processes, list) {
+		if (!left)
+			break;
+		left--;
 		look_at_process(pr, false, now);
 		list_move_tail(&pr->list, &seen);
 	}
@@ -535,6 +556,7 @@ void riso_process_leave(struct riso_process *pr)
 		pr->rd->arb[dir].process_load -= pr->dir[dir].load;
 	}
 	list_del_init(&pr->list);
+	list_del_init(&pr->laden);
 	pr->group->process = NULL;
 	riso_grant_pace(pr, &open);
 	wake_up_all(&pr->wait);

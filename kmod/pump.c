@@ -162,6 +162,7 @@ void riso_pump_init(struct riso_dev *rd)
 	INIT_LIST_HEAD(&rd->managed);
 	INIT_LIST_HEAD(&rd->news);
 	INIT_LIST_HEAD(&rd->processes);
+	INIT_LIST_HEAD(&rd->laden);
 	init_waitqueue_head(&rd->wait);
 	rd->mtu = ib_mtu_enum_to_int(IB_MTU_1024);
 	rd->want_ns = U64_MAX;
