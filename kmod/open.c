@@ -96,6 +96,9 @@ static void look_at_group(struct riso_dev *rd, struct riso_group *g, u64 *posted
 	for (dir = 0; dir < RISO_DIRS; dir++) {
 		passed = grow(&g->passed_seen[dir], sum.bytes[dir]);
 		posted[dir] = grow(&g->posted_seen[dir], g->bytes[dir] + sum.bytes[dir]);
+		/* A process that cannot send may say what it likes. */
+		if (g->process && !g->senders)
+			posted[dir] = 0;
 		if (!passed)
 			continue;
 		g->used_ns += riso_cost_of(rd, passed, 0, rd->cfg.max_rate);
