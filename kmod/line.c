@@ -144,13 +144,18 @@ void riso_line_charge(struct riso_dev *rd, enum riso_dir dir, struct riso_group 
 	u64 was = a->pacer.next;
 	/* Debt is nobody's turn. If nobody is in line, the turns may advance all the same. */
 	bool turn = !bill->debt || !riso_line_first(a);
+	u64 fill;
 
 	lockdep_assert_held(&rd->lock);
 	/* No window of ours keeps grants that were missed from going out as a burst. */
 	if (riso_is_shaped(rd)) {
 		riso_pacer_advance(&a->pacer, bill->grant ? riso_grant_lag(rd) : riso_lag(rd),
 				   bill->busy_ns, now);
-		riso_pacer_fill(&a->pacer, riso_time_of(bill->wire, riso_drain(rd, dir)), now);
+		fill = riso_time_of(bill->wire, riso_drain(rd, dir));
+		/* Processes that lie about debt move no clock by more than that. */
+		if (bill->debt && bill->grant)
+			fill = min(fill, bill->busy_ns);
+		riso_pacer_fill(&a->pacer, fill, now);
 	}
 	/*
 	 * The clock also says when processes may have grants. Bulk of the kernel that it does not
