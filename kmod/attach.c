@@ -44,8 +44,10 @@ int riso_attach_report(struct riso_dev *rd, u32 qpn, enum riso_reason reason)
 	f = find_owned(rd, qpn);
 	if (f && f->report != reason) {
 		f->report = reason;
-		if (reason != RISO_REASON_NONE)
+		if (reason != RISO_REASON_NONE) {
 			riso_manage_set_shim(f, false);
+			f->wishes = false;
+		}
 		riso_classify_flow(f);
 	}
 	riso_dev_unlock(rd);
