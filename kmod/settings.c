@@ -218,11 +218,12 @@ void riso_settings_believe_rate(struct riso_dev *rd, u64 rate)
 		refresh = riso_limits_update(rd);
 	}
 	spin_unlock_irq(&rd->lock);
-	if (!refresh)
-		return;
-	riso_dev_lock(rd);
-	riso_manage_refresh_all(rd);
-	riso_dev_unlock(rd);
+	if (refresh) {
+		riso_dev_lock(rd);
+		riso_manage_refresh_all(rd);
+		riso_dev_unlock(rd);
+	}
+	riso_process_refresh_all(rd);
 }
 
 /**
