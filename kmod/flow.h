@@ -45,6 +45,7 @@ enum riso_flow_mode {
  * @group: flows that it shares with
  * @cq: shadow of the send CQ
  * @peer: what its peer lets it post, or NULL
+ * @waits_for: the limit of a peer that it waits for, or NULL
  * @passed: what it has posted while open, NULL if it is never open
  * @slots: its tags
  * @seen: counts of this time of being observed, NULL at other times
@@ -149,6 +150,7 @@ struct riso_flow {
 	struct riso_group *group;
 	struct riso_cq *cq;
 	struct riso_peer *peer;
+	struct riso_peer_limit *waits_for;
 
 	struct riso_passed __percpu *passed;
 	struct riso_slots *slots;

@@ -80,7 +80,7 @@ int rdma_isolate_nl_path_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return PTR_ERR(rd);
 	riso_dev_lock(rd);
 	err = riso_peer_set(rd, &spec, &rebound, info->extack);
-	if (!err && rebound)
+	if (rebound)
 		riso_manage_refresh_all(rd);
 	riso_dev_unlock(rd);
 	if (!err)

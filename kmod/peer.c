@@ -66,6 +66,8 @@ void riso_peer_wait(struct riso_flow *f, enum riso_dir dir, u64 now)
 
 	lockdep_assert_held(&f->rd->lock);
 	l->waits++;
+	l->num++;
+	f->waits_for = l;
 	list_add_tail(&f->arb, &l->waiting[f->group->id % RISO_PEER_LINES]);
 	if (list_empty(&l->busy))
 		list_add_tail(&l->busy, &f->rd->busy_peers);
@@ -82,6 +84,8 @@ void riso_peer_wait(struct riso_flow *f, enum riso_dir dir, u64 now)
 void riso_peer_leave(struct riso_flow *f, u64 now)
 {
 	lockdep_assert_held(&f->rd->lock);
+	f->waits_for->num--;
+	f->waits_for = NULL;
 	riso_pressure_aside(&f->group->pressure, false, now);
 }
 
@@ -238,19 +242,30 @@ struct riso_peer *riso_peer_find(const struct riso_dev *rd, const union ib_gid *
 	return NULL;
 }
 
-/* Let flows of the kernel have a peer that has come, or have it no more. */
-static void bind_all(struct riso_dev *rd, struct riso_peer *p, bool come)
+/* Let flows of the kernel have a peer that has come. */
+static void bind_all(struct riso_dev *rd, struct riso_peer *p)
 {
 	struct riso_flow *f;
 	int bucket;
 
 	hash_for_each(rd->qps[false], bucket, f, hash) {
 		spin_lock_irq(&rd->lock);
-		if (!come && f->peer == p)
-			f->peer = NULL;
-		else if (come && f->who.peer_known &&
-			 !memcmp(&f->who.peer, &p->gid, sizeof(p->gid)))
+		if (f->who.peer_known && !memcmp(&f->who.peer, &p->gid, sizeof(p->gid)))
 			f->peer = p;
+		spin_unlock_irq(&rd->lock);
+	}
+}
+
+/* Let flows of the kernel forget peers that are gone. */
+static void unbind_gone(struct riso_dev *rd)
+{
+	struct riso_flow *f;
+	int bucket;
+
+	hash_for_each(rd->qps[false], bucket, f, hash) {
+		spin_lock_irq(&rd->lock);
+		if (f->peer && f->peer->gone)
+			f->peer = NULL;
 		spin_unlock_irq(&rd->lock);
 	}
 }
@@ -282,17 +297,38 @@ static void free_waiting(struct riso_dev *rd, struct riso_peer_limit *l)
 	} while (f);
 }
 
-static void drop_peer(struct riso_dev *rd, struct riso_peer *p)
+static void bury_peer(struct riso_dev *rd, struct riso_peer *p, struct list_head *graves)
 {
+	spin_lock_irq(&rd->lock);
+	p->gone = true;
+	spin_unlock_irq(&rd->lock);
+	list_move_tail(&p->list, graves);
+	rd->num_peers--;
+}
+
+/* All flows are looked at once, for all peers that are gone. */
+static void drop_buried(struct riso_dev *rd, struct list_head *graves)
+{
+	struct riso_peer *p, *next;
 	int dir;
 
-	list_del(&p->list);
-	rd->num_peers--;
-	bind_all(rd, p, false);
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		free_waiting(rd, &p->limit[dir]);
-	kfree(p);
+	if (list_empty(graves))
+		return;
+	unbind_gone(rd);
+	list_for_each_entry_safe(p, next, graves, list) {
+		for (dir = 0; dir < RISO_DIRS; dir++)
+			free_waiting(rd, &p->limit[dir]);
+		kfree(p);
+	}
 	riso_nl_changed();
+}
+
+static void drop_peer(struct riso_dev *rd, struct riso_peer *p)
+{
+	LIST_HEAD(graves);
+
+	bury_peer(rd, p, &graves);
+	drop_buried(rd, &graves);
 }
 
 static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
@@ -301,8 +337,6 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
 	struct riso_peer *p;
 	int dir, line;
 
-	if (rd->num_peers == RISO_MAX_PEERS)
-		riso_peer_expire(rd, ktime_get_ns());
 	if (rd->num_peers == RISO_MAX_PEERS) {
 		NL_SET_ERR_MSG(extack, "the device has limits for 1024 peers, which is the most");
 		return ERR_PTR(-ENOSPC);
@@ -326,7 +360,8 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
  * riso_peer_set - set what may be sent to a peer, or read from it
  * @rd: the device
  * @spec: the limit; one of no rate that does not cut is none
- * @rebound: set to true if riso_manage_refresh_all() has to be called; riso_sched_run() always has
+ * @rebound: set to true if riso_manage_refresh_all() has to be called, also after an error;
+ *	riso_sched_run() always has
  * @extack: says what was wrong
  *
  * Context: &riso_dev.mutex, may sleep.
@@ -339,6 +374,7 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec, bool *
 	u64 now = ktime_get_ns();
 	struct riso_peer_limit *l;
 	bool added = false;
+	u64 rest;
 
 	lockdep_assert_held(&rd->mutex);
 	*rebound = false;
@@ -349,6 +385,8 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec, bool *
 	if (!p) {
 		if (!spec->rate && !spec->cut)
 			return 0;
+		if (rd->num_peers == RISO_MAX_PEERS)
+			*rebound = riso_peer_expire(rd, now);
 		p = add_peer(rd, &spec->gid, extack);
 		if (IS_ERR(p))
 			return PTR_ERR(p);
@@ -356,10 +394,12 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec, bool *
 	}
 	spin_lock_irq(&rd->lock);
 	l = &p->limit[spec->dir];
-	/* What is on its way takes as long as with the new rate. */
-	if (l->next_ns > now && spec->rate)
-		l->next_ns = now + riso_mul_div(l->next_ns - now, l->rate, spec->rate);
-	*rebound = added || l->cut != spec->cut || !l->rate != !spec->rate;
+	/* What is on its way takes as long as with the new rate, but keeps nobody for long. */
+	if (l->next_ns > now && spec->rate) {
+		rest = riso_mul_div(l->next_ns - now, l->rate, spec->rate);
+		l->next_ns = now + min(rest, max_t(u64, l->next_ns - now, NSEC_PER_SEC));
+	}
+	*rebound = *rebound || added || l->cut != spec->cut || !l->rate != !spec->rate;
 	l->rate = spec->rate;
 	l->cut = spec->cut;
 	l->end_ns = spec->lease_ns ? now + spec->lease_ns : 0;
@@ -369,7 +409,7 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec, bool *
 	if (!has_limit(p))
 		drop_peer(rd, p);
 	else if (added)
-		bind_all(rd, p, true);
+		bind_all(rd, p);
 	return 0;
 }
 
@@ -384,6 +424,7 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec, bool *
 bool riso_peer_expire(struct riso_dev *rd, u64 now)
 {
 	struct riso_peer *p, *next;
+	LIST_HEAD(graves);
 	bool ended = false;
 	int dir;
 
@@ -403,8 +444,9 @@ bool riso_peer_expire(struct riso_dev *rd, u64 now)
 			ended = true;
 		}
 		if (!has_limit(p))
-			drop_peer(rd, p);
+			bury_peer(rd, p, &graves);
 	}
+	drop_buried(rd, &graves);
 	return ended;
 }
 
@@ -459,8 +501,10 @@ bool riso_peer_next(struct riso_dev *rd, u32 *index, struct riso_peer_spec *spec
 void riso_peer_forget_all(struct riso_dev *rd)
 {
 	struct riso_peer *p, *next;
+	LIST_HEAD(graves);
 
 	lockdep_assert_held(&rd->mutex);
 	list_for_each_entry_safe(p, next, &rd->peers, list)
-		drop_peer(rd, p);
+		bury_peer(rd, p, &graves);
+	drop_buried(rd, &graves);
 }

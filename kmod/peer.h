@@ -45,6 +45,7 @@ struct riso_peer_spec {
  * @next_ns: until when the path has work at @rate
  * @bytes: wire bytes posted
  * @waits: times that a flow had to wait
+ * @num: number of flows in @waiting
  * @line: the next of @waiting that has its turn
  * @waiting: flows that wait, in lines by their groups; the one that began first is first
  * @busy: in &riso_dev.busy_peers, since a flow has begun to wait
@@ -56,6 +57,7 @@ struct riso_peer_limit {
 	u64 next_ns;
 	u64 bytes;
 	u64 waits;
+	u32 num;
 	u32 line;
 	struct list_head waiting[RISO_PEER_LINES];
 	struct list_head busy;
@@ -65,11 +67,13 @@ struct riso_peer_limit {
  * struct riso_peer - a host that has a limit
  * @list: in &riso_dev.peers
  * @gid: its address
+ * @gone: it has no limit any more, and flows are to forget it
  * @limit: what holds, by direction
  */
 struct riso_peer {
 	struct list_head list;
 	union ib_gid gid;
+	bool gone;
 	struct riso_peer_limit limit[RISO_DIRS];
 };
 
@@ -87,16 +91,18 @@ static inline bool riso_peer_cuts(const struct riso_flow *f, enum riso_dir dir)
 }
 
 /**
- * riso_peer_is_contended - do flows wait for a flow's peer?
+ * riso_peer_is_contended - do other flows wait for a flow's peer?
  * @f: the flow
  * @dir: direction
  *
  * Context: under &riso_dev.lock.
- * Return: true if some do, or did until a moment ago.
+ * Return: true if some do.
  */
 static inline bool riso_peer_is_contended(const struct riso_flow *f, enum riso_dir dir)
 {
-	return f->peer && f->peer->limit[dir].rate && !list_empty(&f->peer->limit[dir].busy);
+	const struct riso_peer_limit *l = f->peer ? &f->peer->limit[dir] : NULL;
+
+	return l && l->rate && l->num > (f->waits_for == l);
 }
 
 u64 riso_peer_when(const struct riso_flow *f, enum riso_dir dir, u64 now);

@@ -110,10 +110,14 @@ static bool waits_for_peer(struct riso_flow *f, u64 now)
 	return true;
 }
 
-/* Do others wait for the peer of one that stands nowhere? Then it waits behind them. */
+/*
+ * Do others wait for the peer of one that stands nowhere, or waits for it, too? Then it waits with
+ * them until all of them may try again.
+ */
 static bool waits_behind(struct riso_flow *f, u64 now)
 {
-	if (!list_empty(&f->arb) || !riso_peer_is_contended(f, f->next.dir))
+	if ((!list_empty(&f->arb) && f->list != RISO_LIST_PEER) ||
+	    !riso_peer_is_contended(f, f->next.dir))
 		return false;
 	f->rd->want_ns = min(f->rd->want_ns, now);
 	place_flow(f, RISO_LIST_PEER, now);
