@@ -72,16 +72,20 @@ static void refused_event(void **state)
 	}
 }
 
-/* A message of which a part is out is not the caller's any more. */
-static void refused_midway(void **state)
+/* A message is refused from one of its pieces on. */
+static void post_refused(struct prog *p, uint32_t from)
 {
-	struct prog *p = *state;
-
 	p->qp->refuse = EINVAL;
-	p->qp->refuse_from = SHIM_BATCH / 2;
+	p->qp->refuse_from = from;
 	p->qp->refuse_len = true;
 	fake_grant(RISO_USER_TX, MB);
-	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 12 * FAKE_CHUNK, 0), 0);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1,
+				   (SHIM_BATCH + 4) * FAKE_CHUNK, 0), 0);
+}
+
+/* A message of which a part is out is not the caller's any more. */
+static void expect_refused(struct prog *p)
+{
 	assert_true(p->qp->err);
 	p->qp->refuse = 0;
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 2, 8, 0), 0);
@@ -90,6 +94,23 @@ static void refused_midway(void **state)
 	prog_expect(p, 2, IBV_WC_WR_FLUSH_ERR);
 	prog_expect_none(p);
 	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+}
+
+static void refused_midway(void **state)
+{
+	post_refused(*state, SHIM_BATCH / 2);
+	expect_refused(*state);
+}
+
+static void refused_first_of_batch(void **state)
+{
+	struct prog *p = *state;
+
+	post_refused(p, SHIM_BATCH);
+	/* The next batch has room then. */
+	fake_run(p->qp, UINT32_MAX);
+	prog_expect_none(p);
+	expect_refused(p);
 }
 
 /* It refuses whatever comes after an error. What was out completes once, and no more. */
@@ -204,6 +225,7 @@ static const struct CMUnitTest tests[] = {
 	PROG_TEST(refused_later),
 	PROG_TEST(refused_event),
 	PROG_TEST(refused_midway),
+	PROG_TEST(refused_first_of_batch),
 	PROG_TEST(refused_in_error),
 	PROG_TEST(refused_or_completed),
 	PROG_TEST(error_in_the_middle),
