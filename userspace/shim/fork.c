@@ -72,6 +72,7 @@ static void shim_cqs_forked(void)
 			pthread_mutex_init(&c->session, NULL);
 		c->armed = false;
 		c->owes = false;
+		c->awaits = false;
 		c->soft_head = 0;
 		c->soft_tail = 0;
 	}

@@ -52,6 +52,32 @@ static int count_states(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return fake_modify_qp(qp, attr, mask);
 }
 
+/* Nor does it do so in the middle of a message, whose first piece has completed. */
+static void closed_by_child_midway(void **state)
+{
+	struct prog *p = *state;
+	int status;
+	pid_t pid;
+
+	fake_kernel.k.window = 2 * fake_cost(FAKE_CHUNK);
+	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * FAKE_CHUNK,
+				   IBV_SEND_SIGNALED), 0);
+	fake_grant(RISO_USER_TX, 16 * fake_cost(FAKE_CHUNK));
+	prog_arm(p);
+	prog_expect_none(p);
+	fake_run(p->qp, 1);
+	prog_help(p);
+	pid = fork();
+	if (!pid) {
+		fake_verbs.calls = 0;
+		shim_real.modify_qp = count_states;
+		_exit(shim_close_device(fake_ctx) || fake_verbs.calls);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	prog_pump(p, 1, 1);
+}
+
 /*
  * A child may close what it does not need, also while the parent sleeps and has completions
  * that wait, and pieces out. It moves no queue pair of the parent to ERR.
@@ -276,6 +302,7 @@ static void kept_from_cancel(void **state)
 static const struct CMUnitTest tests[] = {
 	PROG_TEST(forked),
 	PROG_TEST(closed_by_child),
+	PROG_TEST(closed_by_child_midway),
 	PROG_TEST(forked_after_the_program),
 	PROG_TEST(forked_inside),
 	PROG_TEST(called_inside),
