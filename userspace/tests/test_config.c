@@ -379,7 +379,7 @@ static void wrong_files(void **state)
 	put("20-b.conf", "dev show\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: only dev set and rule add");
 	put("20-b.conf", "unload\n");
-	expect_refused(CMD_USAGE, "20-b.conf:1: unload may not stand here\n");
+	expect_refused(CMD_USAGE, "20-b.conf:1: unload may not stand here, one of: dev, flow, ");
 	put("20-b.conf", "rdma-isolate dev set dev d\n");
 	expect_refused(CMD_USAGE, "20-b.conf:1: unknown object \"rdma-isolate\", "
 		       ALLOWED_IN_FILES);
