@@ -25,10 +25,11 @@ enum { RUN_NOT_EXECUTED = 126, RUN_NOT_FOUND = 127 };
 /* For those who open libibverbs by its name */
 #define VERBS	"librdma_isolate_verbs.so"
 
-#define USAGE	"run takes [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]..."
+#define WORDS	"[--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]..."
+#define USAGE	"run takes " WORDS
 
 static const char help[] =
-	"rdma-isolate run [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]...\n"
+	"rdma-isolate run " WORDS "\n"
 	"      --class CLASS  latency, throughput or bandwidth, where a rule says \"choose on\"\n"
 	"      --ucx-verbs    have UCX post by libibverbs on adapters of the mlx5 driver\n"
 	"      -v, --verbose  say what is set for the program, and what it will lack\n";
@@ -237,13 +238,6 @@ struct options {
 	bool verbose;
 };
 
-/* 0, as a command line is wrong, which is said */
-static int refuse_class(const char *class)
-{
-	usage_error("class is latency, throughput or bandwidth, not \"%s\"", class);
-	return 0;
-}
-
 /* Options up to "--"; how many words that is, 0 if they are wrong, and that was said. */
 static int read_options(int argc, char **argv, struct options *o)
 {
@@ -265,8 +259,11 @@ static int read_options(int argc, char **argv, struct options *o)
 			usage_error("\"--\" is missing before \"%s\", " USAGE, argv[i]);
 			return 0;
 		}
-		if (o->class && !is_class(o->class))
-			return refuse_class(o->class);
+		if (o->class && !is_class(o->class)) {
+			usage_error("class is latency, throughput or bandwidth, not \"%s\"",
+				    o->class);
+			return 0;
+		}
 	}
 	if (i + 1 < argc)
 		return i;
