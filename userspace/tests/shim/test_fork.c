@@ -52,12 +52,26 @@ static int count_states(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return fake_modify_qp(qp, attr, mask);
 }
 
-/* Nor does it do so in the middle of a message, whose first piece has completed. */
+/* A child closes the device, and moves no queue pair of the parent to ERR. */
+static void close_in_child(void)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		fake_verbs.calls = 0;
+		shim_real.modify_qp = count_states;
+		_exit(shim_close_device(fake_ctx) || fake_verbs.calls);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* It may do so in the middle of a message, whose first piece has completed. */
 static void closed_by_child_midway(void **state)
 {
 	struct prog *p = *state;
-	int status;
-	pid_t pid;
 
 	fake_kernel.k.window = 2 * fake_cost(FAKE_CHUNK);
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * FAKE_CHUNK,
@@ -67,14 +81,7 @@ static void closed_by_child_midway(void **state)
 	prog_expect_none(p);
 	fake_run(p->qp, 1);
 	prog_help(p);
-	pid = fork();
-	if (!pid) {
-		fake_verbs.calls = 0;
-		shim_real.modify_qp = count_states;
-		_exit(shim_close_device(fake_ctx) || fake_verbs.calls);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	close_in_child();
 	prog_pump(p, 1, 1);
 }
 
@@ -86,8 +93,6 @@ static void closed_by_child(void **state)
 {
 	struct prog *p = *state;
 	struct shim_cq *c = shim_map_find(&shim_cqs, p->cq);
-	int status;
-	pid_t pid;
 
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, 8 * FAKE_CHUNK,
@@ -100,14 +105,7 @@ static void closed_by_child(void **state)
 	shim_comp_reap(c);
 	shim_unlock(&c->ctx->m->lock);
 	assert_int_not_equal(c->soft_head, c->soft_tail);
-	pid = fork();
-	if (!pid) {
-		fake_verbs.calls = 0;
-		shim_real.modify_qp = count_states;
-		_exit(shim_close_device(fake_ctx) || fake_verbs.calls);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	close_in_child();
 	prog_expect(p, 1, IBV_WC_SUCCESS);
 	prog_pump(p, 2, 1);
 }
