@@ -242,6 +242,24 @@ setup_null()
 	setup_veth_pair 0 && load_null "$@"
 }
 
+# null_count COUNTER: of null0
+null_count()
+{
+	sed -n "s/^$1 //p" "$NULL/null0"
+}
+
+# null_rate COUNTER [SECONDS]: how much it grows in a second, from about as long
+null_rate()
+{
+	local began from to
+
+	began=${EPOCHREALTIME/./}
+	from=$(null_count "$1")
+	sleep "${2:-1}"
+	to=$(null_count "$1")
+	echo $(((to - from) * 1000000 / (${EPOCHREALTIME/./} - began)))
+}
+
 teardown_rxe()
 {
 	local dev v pref

@@ -18,21 +18,10 @@ LIMIT=400
 # What is counted, the name of it in the device's file
 counts=write_bytes
 
-sent()
-{
-	sed -n "s/^$counts //p" "$NULL/null0"
-}
-
-# measure_rate [SECONDS]: bytes per second, of about a second
+# bytes per second
 measure_rate()
 {
-	local began from to
-
-	began=${EPOCHREALTIME/./}
-	from=$(sent)
-	sleep "${1:-1}"
-	to=$(sent)
-	echo $(((to - from) * 1000000 / (${EPOCHREALTIME/./} - began)))
+	null_rate "$counts"
 }
 
 # holds_to MBPS

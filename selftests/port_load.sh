@@ -38,22 +38,10 @@ bytes_of()
 	echo $(($1 * 125000))
 }
 
-# what null0 has sent, and has an answer to
-sent()
-{
-	sed -n 's/^write_bytes //p' "$NULL/null0"
-}
-
-# measure_rate [SECONDS]: bytes per second, of about a second
+# measure_rate [SECONDS]: bytes per second of what null0 has sent, and has an answer to
 measure_rate()
 {
-	local began from to
-
-	began=${EPOCHREALTIME/./}
-	from=$(sent)
-	sleep "${1:-1}"
-	to=$(sent)
-	echo $(((to - from) * 1000000 / (${EPOCHREALTIME/./} - began)))
+	null_rate write_bytes "$@"
 }
 
 sends_half()
