@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,13 +108,18 @@ static void grant_by_timer(void)
 	null_grant(PACE);
 }
 
-/* Give what is wanted. Only one thread is here. */
+/* Give what is wanted, if no other thread does so: a grant has one writer at a time. */
 static void give(void)
 {
+	static atomic_flag busy = ATOMIC_FLAG_INIT;
+
+	if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+		return;
 	if (paces)
 		grant_by_timer();
 	else
 		null_grant(PLENTY);
+	atomic_flag_clear_explicit(&busy, memory_order_release);
 }
 
 static int null_ioctl(int fd, unsigned long request, ...)
