@@ -14,7 +14,9 @@
 #include "group.h"
 #include "manage.h"
 #include "notify.h"
+#include "peer.h"
 #include "process.h"
+#include "userpath.h"
 
 /* The flow of a QP that the caller may post under grants for; mutex held. */
 static struct riso_flow *find_owned(struct riso_dev *rd, u32 qpn)
@@ -54,20 +56,42 @@ int riso_attach_report(struct riso_dev *rd, u32 qpn, enum riso_reason reason)
 	return f ? 0 : -ENOENT;
 }
 
+/*
+ * Which paths a flow of a process takes: those of its peer, where that has limits. Nobody is held
+ * where the device holds nothing, or as class latency.
+ */
+static void find_paths(struct riso_flow *f, u32 *path)
+{
+	struct riso_dev *rd = f->rd;
+	struct riso_peer *p = NULL;
+	int dir;
+
+	if (f->who.peer_known && rd->state == RISO_DEV_ENABLE && f->class != RISO_CLASS_LATENCY)
+		p = riso_peer_find(rd, &f->who.peer);
+	spin_lock_irq(&rd->lock);
+	for (dir = 0; dir < RISO_DIRS; dir++) {
+		riso_userpath_bind(f, dir, p ? &p->limit[dir] : NULL);
+		path[dir] = f->takes[dir];
+	}
+	spin_unlock_irq(&rd->lock);
+}
+
 /**
  * riso_attach_register - a process posts for a QP under grants
- * @rd: the device
+ * @pr: the process
  * @qpn: number of the QP
  * @class: what it would like, if @wishes; the class in force
  * @wishes: @class counts
  * @cut_imm: whether WRITEs with immediate data may be cut
+ * @path: which paths of the process it takes, by direction
  *
  * Context: the process itself, may sleep.
  * Return: 0; -ENOENT if the process has no such QP; -EPERM if it may not choose.
  */
-int riso_attach_register(struct riso_dev *rd, u32 qpn, enum riso_class *class, bool wishes,
-			 bool *cut_imm)
+int riso_attach_register(struct riso_process *pr, u32 qpn, enum riso_class *class, bool wishes,
+			 bool *cut_imm, u32 *path)
 {
+	struct riso_dev *rd = pr->rd;
 	struct riso_rule_spec rule;
 	struct riso_flow *f;
 	int err = 0;
@@ -90,6 +114,7 @@ int riso_attach_register(struct riso_dev *rd, u32 qpn, enum riso_class *class, b
 	riso_classify_flow(f);
 	*class = f->class;
 	*cut_imm = f->cut_imm;
+	find_paths(f, path);
 unlock:
 	riso_dev_unlock(rd);
 	return err;

@@ -65,8 +65,8 @@ enum {
 };
 
 /* Programs of 32 bits have the same pages. Who changes them changes RISO_USER_VERSION. */
-static_assert(offsetof(struct riso_kpage, dir) == 128 && sizeof(struct riso_kpage) == 256);
-static_assert(offsetof(struct riso_upage, passed) == 192 && sizeof(struct riso_upage) == 2240);
+static_assert(offsetof(struct riso_kpage, path) == 128 && sizeof(struct riso_kpage) == 1152);
+static_assert(offsetof(struct riso_upage, passed) == 1088 && sizeof(struct riso_upage) == 3136);
 
 struct file_state {
 	struct mutex lock;	/* see above */
@@ -359,12 +359,13 @@ static int reg(struct file_state *fs, void __user *arg)
 {
 	enum riso_class class = RISO_CLASS_BANDWIDTH;
 	struct riso_ioc_register r;
+	u32 path[RISO_DIRS];
 	bool wishes, cut_imm;
 	int err;
 
 	if (copy_from_user(&r, arg, sizeof(r)))
 		return -EFAULT;
-	if (r.flags || r.pad)
+	if (r.flags || memchr_inv(r.path, 0, sizeof(r.path) + sizeof(r.pad)))
 		return -EINVAL;
 	wishes = r.class_id != RISO_CLASS_BY_RULE;
 	if (wishes) {
@@ -377,25 +378,22 @@ static int reg(struct file_state *fs, void __user *arg)
 		return err;
 	/* The process may have closed the file meanwhile. */
 	err = check_attached(fs) ?:
-	      riso_attach_register(fs->process.rd, r.qpn, &class, wishes, &cut_imm);
+	      riso_attach_register(&fs->process, r.qpn, &class, wishes, &cut_imm, path);
 	mutex_unlock(&fs->lock);
 	if (err)
 		return err;
 	r.class_id = class;
 	r.flags = cut_imm ? RISO_REGISTER_CUT_IMM : 0;
+	r.path[RISO_TX] = path[RISO_TX];
+	r.path[RISO_RX] = path[RISO_RX];
 	return copy_to_user(arg, &r, sizeof(r)) ? -EFAULT : 0;
 }
 
 static bool has_news(const struct riso_process *pr, const struct riso_ioc_wait *w,
 		     u32 modes)
 {
-	int dir;
-
-	if (READ_ONCE(pr->gone))
+	if (READ_ONCE(pr->gone) || READ_ONCE(pr->grants) != w->grants)
 		return true;
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		if (READ_ONCE(pr->dir[dir].seq) != w->seq[dir])
-			return true;
 	return READ_ONCE(pr->mode) != w->mode || READ_ONCE(pr->modes) != modes;
 }
 

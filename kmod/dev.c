@@ -182,6 +182,9 @@ static void enter(struct riso_dev *rd, enum riso_dev_state state)
 	set_state(rd, state);
 	riso_classify_all(rd);
 	riso_observe_update(rd);
+	riso_dev_lock(rd);
+	riso_peer_restart(rd);
+	riso_dev_unlock(rd);
 }
 
 void riso_dev_reclassify(void)

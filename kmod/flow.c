@@ -25,6 +25,7 @@
 #include "observe.h"
 #include "open.h"
 #include "peer.h"
+#include "userpath.h"
 #include "reason.h"
 #include "refuse.h"
 #include "ring.h"
@@ -261,8 +262,7 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr, int 
 		return;
 	}
 	riso_dev_lock(rd);
-	/* What programs post is held by themselves. */
-	if (!f->who.pid && (mask & IB_QP_AV) &&
+	if ((mask & IB_QP_AV) &&
 	    (rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH))
 		peer = riso_peer_find(rd, &rdma_ah_read_grh(&attr->ah_attr)->dgid);
 	spin_lock_irq(&rd->lock);
@@ -272,7 +272,11 @@ void riso_flow_modified(struct riso_flow *f, const struct ib_qp_attr *attr, int 
 		f->who.peer = rdma_ah_read_grh(&attr->ah_attr)->dgid;
 		f->who.peer_known = true;
 		write_seqcount_end(&rd->cfg_seq);
-		f->peer = peer;
+		/* What programs post is held by themselves. */
+		if (!f->who.pid)
+			f->peer = peer;
+		else if (f->shim && f->group->process && (peer || riso_userpath_takes(f)))
+			riso_grant_classes(f->group->process);
 	}
 	note_attr(f, attr, mask);
 	if (mask & IB_QP_STATE) {

@@ -46,6 +46,7 @@ enum riso_flow_mode {
  * @cq: shadow of the send CQ
  * @peer: what its peer lets it post, or NULL
  * @waits_for: the limit of a peer that it waits for, or NULL
+ * @takes: which paths of its process it takes, by direction, if @shim
  * @passed: what it has posted while open, NULL if it is never open
  * @slots: its tags
  * @seen: counts of this time of being observed, NULL at other times
@@ -151,6 +152,7 @@ struct riso_flow {
 	struct riso_cq *cq;
 	struct riso_peer *peer;
 	struct riso_peer_limit *waits_for;
+	u8 takes[RISO_DIRS];
 
 	struct riso_passed __percpu *passed;
 	struct riso_slots *slots;

@@ -27,6 +27,8 @@
 #include "core/cost.h"
 #include "dev.h"
 #include "grant.h"
+#include "limits.h"
+#include "path.h"
 
 enum {
 	/* Bytes: more than 1 GiB is not believed to be wanted, or to be out. */
@@ -48,7 +50,7 @@ static void blame(struct riso_process *pr, enum riso_fault fault)
 }
 
 /* Bytes of grants that are good and not taken; *@num is how many, of *@untaken. */
-static u64 sum_valid_grants(const struct riso_process_dir *ud, u32 taken, u64 now, u32 *num,
+static u64 sum_valid_grants(const struct riso_process_path *ud, u32 taken, u64 now, u32 *num,
 			    u32 *untaken)
 {
 	u64 bytes = 0;
@@ -105,26 +107,27 @@ static u64 sum_passed(const struct riso_upage *page, int dir)
  */
 void riso_grant_forget(struct riso_process *pr)
 {
-	int dir;
+	u32 i;
 
 	lockdep_assert_held(&pr->rd->lock);
-	for (dir = 0; dir < RISO_DIRS; dir++) {
-		const struct riso_udir *page = &pr->upage->dir[dir];
-		struct riso_process_dir *ud = &pr->dir[dir];
+	for (i = 0; i < pr->paths; i++) {
+		const struct riso_upath *page = &pr->upage->path[i];
+		struct riso_process_path *ud = &pr->path[i];
 
 		/* What is done or owed was posted before. Pairs with the release of done ... */
 		ud->done = smp_load_acquire(&page->done);
 		/* ... and with that of debt in the process. */
 		ud->debt = smp_load_acquire(&page->debt);
 		ud->posted = READ_ONCE(page->posted);
-		ud->passed = sum_passed(pr->upage, dir);
+		if (i < RISO_DIRS)
+			ud->passed = sum_passed(pr->upage, i);
 		ud->unused = 0;
 		ud->paid = 0;
 	}
 }
 
 /* What was granted before twice @span is not in the NIC any more. */
-static void age_grants(struct riso_process_dir *ud, u64 span, u64 now)
+static void age_grants(struct riso_process_path *ud, u64 span, u64 now)
 {
 	if (now - ud->since_ns < span)
 		return;
@@ -134,7 +137,7 @@ static void age_grants(struct riso_process_dir *ud, u64 span, u64 now)
 }
 
 /* It has posted under grants: does it use what it is given? */
-static void note_use(struct riso_process_dir *ud, u64 bytes)
+static void note_use(struct riso_process_path *ud, u64 bytes)
 {
 	if (!ud->unused || !bytes)
 		return;
@@ -151,26 +154,40 @@ static void note_use(struct riso_process_dir *ud, u64 bytes)
  */
 void riso_grant_init(struct riso_process *pr)
 {
+	int i;
+
 	pr->kpage->version = RISO_USER_VERSION;
 	pr->kpage->header = RISO_PACKET_HEADER;
 	INIT_LIST_HEAD(&pr->laden);
+	pr->kpage->paths = RISO_DIRS;
+	pr->paths = RISO_DIRS;
+	pr->path[RISO_RX].dir = RISO_RX;
+	for (i = 0; i < RISO_USER_PATHS; i++) {
+		pr->path[i].process = pr;
+		INIT_LIST_HEAD(&pr->path[i].bound);
+		INIT_LIST_HEAD(&pr->path[i].waiting);
+	}
+}
+
+static u32 index_of(const struct riso_process *pr, const struct riso_process_path *ud)
+{
+	return ud - pr->path;
 }
 
 /**
  * riso_grant_read - look at what a process tells
  * @pr: the process
- * @dir: direction
+ * @ud: one path of it
  * @now: time, ns
  * @posted: cost bytes that it has posted since the last call, without &riso_upage.passed
  * @debt: those of them for which there was no grant
  *
  * Return: cost bytes that it may be granted, 0 as long as two grants are good.
  */
-u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
+u64 riso_grant_read(struct riso_process *pr, struct riso_process_path *ud, u64 now,
 		    u64 *posted, u64 *debt)
 {
-	const struct riso_udir *page = &pr->upage->dir[dir];
-	struct riso_process_dir *ud = &pr->dir[dir];
+	const struct riso_upath *page = &pr->upage->path[index_of(pr, ud)];
 	u64 want, out, granted;
 	u32 taken, num, untaken;
 
@@ -181,14 +198,14 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 	 * before it wrote a number is seen with the number.
 	 */
 	want = min_t(u64, smp_load_acquire(&page->want), RISO_WANT_MAX);
-	/* Pairs with the release of riso_udir.taken in the process. */
+	/* Pairs with the release of riso_upath.taken in the process. */
 	taken = smp_load_acquire(&page->taken);
 	ud->behind = taken != ud->seq;
 	granted = sum_valid_grants(ud, taken, now, &num, &untaken);
 	ud->lapsed = num < untaken;
-	/* Pairs with the release of riso_udir.done in the process. */
+	/* Pairs with the release of riso_upath.done in the process. */
 	advance(pr, &ud->done, smp_load_acquire(&page->done));
-	/* Pairs with the release of riso_udir.debt in the process. */
+	/* Pairs with the release of riso_upath.debt in the process. */
 	*debt = advance(pr, &ud->debt, smp_load_acquire(&page->debt));
 	*posted = advance(pr, &ud->posted, READ_ONCE(page->posted));
 	*debt = min(*debt, *posted);
@@ -200,7 +217,7 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
 		out = 0;
 	age_grants(ud, pr->rd->lately_ns, now);
 	ud->out = min(granted + out, ud->lately + ud->before);
-	if (want && ud->behind && pr->mode == RISO_USER_PACED &&
+	if (want && ud->behind && (pr->mode == RISO_USER_PACED || ud->limit) &&
 	    now > ud->grant[ud->seq % ARRAY_SIZE(ud->grant)].not_after + RISO_STOPPED_NS)
 		blame(pr, RISO_FAULT_STOPPED);
 	ud->want = num < ARRAY_SIZE(ud->grant) && want > granted ?
@@ -226,7 +243,7 @@ u64 riso_grant_read(struct riso_process *pr, enum riso_dir dir, u64 now,
  */
 u64 riso_grant_read_passed(struct riso_process *pr, enum riso_dir dir)
 {
-	struct riso_process_dir *ud = &pr->dir[dir];
+	struct riso_process_path *ud = &pr->path[dir];
 	u64 sum = sum_passed(pr->upage, dir);
 	u64 delta = sum - ud->passed;
 
@@ -246,16 +263,18 @@ u64 riso_grant_read_passed(struct riso_process *pr, enum riso_dir dir)
  */
 bool riso_grant_wishes(const struct riso_process *pr)
 {
-	int dir;
+	u32 num = READ_ONCE(pr->paths);
+	u32 i;
 
-	if (READ_ONCE(pr->mode) != RISO_USER_PACED || !READ_ONCE(pr->group->senders))
+	if (!READ_ONCE(pr->group->senders))
 		return false;
-	for (dir = 0; dir < RISO_DIRS; dir++) {
-		const struct riso_udir *page = &pr->upage->dir[dir];
-		const struct riso_process_dir *ud = &pr->dir[dir];
+	/* Nobody asks for what is not held to a limit while the device is open. */
+	for (i = READ_ONCE(pr->mode) == RISO_USER_PACED ? 0 : RISO_DIRS; i < num; i++) {
+		const struct riso_upath *page = &pr->upage->path[i];
+		const struct riso_process_path *ud = &pr->path[i];
 
 		if (!READ_ONCE(page->want) ||
-		    (READ_ONCE(pr->group->dir[dir].asks) && READ_ONCE(ud->called)))
+		    (READ_ONCE(pr->group->dir[ud->dir].asks) && READ_ONCE(ud->called)))
 			continue;
 		/* Who has posted nothing is given nothing. */
 		if (READ_ONCE(ud->unused) < RISO_UNUSED_STOP ||
@@ -268,15 +287,14 @@ bool riso_grant_wishes(const struct riso_process *pr)
 /**
  * riso_grant_give - give a grant
  * @pr: the process
- * @dir: direction
+ * @ud: for which path
  * @bytes: cost bytes
  * @not_after: void from then on; the last one of a process that does not post stays
  * @now: time, ns
  */
-void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
+void riso_grant_give(struct riso_process *pr, struct riso_process_path *ud, u64 bytes,
 		     u64 not_after, u64 now)
 {
-	struct riso_process_dir *ud = &pr->dir[dir];
 	u32 seq = riso_grantring_follow(ud->seq);
 	struct riso_grant *g = &ud->grant[seq % RISO_GRANTS];
 	struct riso_grant told;
@@ -298,7 +316,10 @@ void riso_grant_give(struct riso_process *pr, enum riso_dir dir, u64 bytes,
 		.bytes = bytes,
 		.seq = seq,
 	};
-	riso_grantring_write(&pr->kpage->dir[dir], &told);
+	riso_grantring_write(&pr->kpage->path[index_of(pr, ud)], &told);
+	WRITE_ONCE(pr->grants, pr->grants + 1);
+	/* After the grant. Pairs with the acquire of riso_kpage.grants in the process. */
+	smp_store_release(&pr->kpage->grants, pr->grants);
 	wake_up_all(&pr->wait);
 }
 
@@ -344,6 +365,47 @@ void riso_grant_classes(struct riso_process *pr)
 {
 	lockdep_assert_held(&pr->rd->lock);
 	WRITE_ONCE(pr->kpage->classes, ++pr->classes);
+	WRITE_ONCE(pr->modes, pr->modes + 1);
+	/* Who sleeps asks at once: what is held may have to wait no longer. */
+	wake_up_all(&pr->wait);
+}
+
+/**
+ * riso_grant_add_path - let a process have one path more
+ * @pr: the process, which has taken nothing of the next element so far
+ */
+void riso_grant_add_path(struct riso_process *pr)
+{
+	lockdep_assert_held(&pr->rd->lock);
+	WRITE_ONCE(pr->paths, pr->paths + 1);
+	WRITE_ONCE(pr->kpage->paths, pr->paths);
+}
+
+/**
+ * riso_grant_cut - to what size are messages of a path cut?
+ * @pr: the process
+ * @ud: the path
+ *
+ * As its peer wants it, if nobody here does.
+ *
+ * Return: bytes, 0 for not at all.
+ */
+u32 riso_grant_cut(const struct riso_process *pr, const struct riso_process_path *ud)
+{
+	if (ud->limit && ud->limit->cut && !riso_is_shaped(pr->rd))
+		return pr->rd->chunk;
+	return pr->rd->pacing.chunk;
+}
+
+/**
+ * riso_grant_chunk - tell a process how messages of a path are cut
+ * @pr: the process
+ * @ud: the path
+ */
+void riso_grant_chunk(struct riso_process *pr, const struct riso_process_path *ud)
+{
+	lockdep_assert_held(&pr->rd->lock);
+	WRITE_ONCE(pr->kpage->path[index_of(pr, ud)].chunk, riso_grant_cut(pr, ud));
 }
 
 /**
@@ -354,7 +416,7 @@ void riso_grant_classes(struct riso_process *pr)
 void riso_grant_pace(struct riso_process *pr, const struct riso_pacing *p)
 {
 	struct riso_kpage *page = pr->kpage;
-	int dir;
+	u32 i;
 
 	lockdep_assert_held(&pr->rd->lock);
 	WRITE_ONCE(page->op_bytes, p->op_bytes);
@@ -363,8 +425,8 @@ void riso_grant_pace(struct riso_process *pr, const struct riso_pacing *p)
 	WRITE_ONCE(page->window, p->window);
 	WRITE_ONCE(page->rate, p->rate);
 	WRITE_ONCE(page->over_target, p->over_target);
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		WRITE_ONCE(page->dir[dir].chunk, p->chunk);
+	for (i = 0; i < pr->paths; i++)
+		riso_grant_chunk(pr, &pr->path[i]);
 	if (pr->mode == p->mode)
 		return;
 	WRITE_ONCE(pr->mode, p->mode);

@@ -20,6 +20,7 @@
 #include "sched.h"
 #include "tag.h"
 #include "turn.h"
+#include "userpath.h"
 #include "work.h"
 
 enum {
@@ -261,6 +262,11 @@ void riso_manage_set_shim(struct riso_flow *f, bool shim)
 		return;
 	if (f->shim != shim)
 		WRITE_ONCE(f->around, false);
+	if (!shim) {
+		spin_lock_irq(&f->rd->lock);
+		riso_userpath_release(f);
+		spin_unlock_irq(&f->rd->lock);
+	}
 	f->shim = shim;
 	riso_manage_count_sender(f, shim && f->state == IB_QPS_RTS);
 }

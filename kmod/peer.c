@@ -19,6 +19,7 @@
 #include "limits.h"
 #include "nl_event.h"
 #include "peer.h"
+#include "userpath.h"
 
 /* Flows that leave a limit under the lock together */
 enum { FREE_MAX = 64 };
@@ -27,14 +28,6 @@ enum { FREE_MAX = 64 };
 static struct riso_peer_limit *limit_of(const struct riso_flow *f, enum riso_dir dir)
 {
 	return f->peer && f->peer->limit[dir].rate ? &f->peer->limit[dir] : NULL;
-}
-
-/* Until when a limit keeps flows from posting, ns; 0 if it does not */
-static u64 end_of(const struct riso_peer_limit *l, u64 now)
-{
-	if (!l->rate || l->next_ns <= now + RISO_TICK_NS || (l->end_ns && now >= l->end_ns))
-		return 0;
-	return l->next_ns;
 }
 
 /**
@@ -49,7 +42,7 @@ static u64 end_of(const struct riso_peer_limit *l, u64 now)
 u64 riso_peer_when(const struct riso_flow *f, enum riso_dir dir, u64 now)
 {
 	lockdep_assert_held(&f->rd->lock);
-	return f->peer ? end_of(&f->peer->limit[dir], now) : 0;
+	return f->peer ? riso_path_when(&f->peer->limit[dir], now) : 0;
 }
 
 /**
@@ -139,23 +132,18 @@ struct riso_peer_limit *riso_peer_next_busy(struct riso_dev *rd)
 struct riso_flow *riso_peer_first(struct riso_dev *rd, struct riso_peer_limit *l, u64 now)
 {
 	struct riso_flow *f = first_waiting(l);
-	u64 when = end_of(l, now);
+	u64 when = riso_path_when(l, now);
 
 	lockdep_assert_held(&rd->lock);
 	if (!f) {
-		list_del_init(&l->busy);
+		if (list_empty(&l->processes))
+			list_del_init(&l->busy);
 		return NULL;
 	}
 	if (!when)
 		return f;
 	rd->want_ns = min(rd->want_ns, when - RISO_TICK_NS);
 	return NULL;
-}
-
-/* The clock of a limit, which what was missed is lost for, but for what a late timer misses */
-static u64 clock_of(const struct riso_dev *rd, const struct riso_peer_limit *l, u64 now)
-{
-	return max(l->next_ns, now - min(now, RISO_TICK_NS + riso_timer_late(rd)));
 }
 
 /**
@@ -170,14 +158,9 @@ static u64 clock_of(const struct riso_dev *rd, const struct riso_peer_limit *l, 
 u64 riso_peer_credit(const struct riso_flow *f, enum riso_dir dir, u64 now)
 {
 	const struct riso_peer_limit *l = limit_of(f, dir);
-	u64 end = now + 2 * RISO_TICK_NS;
-	u64 from;
 
 	lockdep_assert_held(&f->rd->lock);
-	if (!l || (l->end_ns && now >= l->end_ns))
-		return U64_MAX;
-	from = clock_of(f->rd, l, now);
-	return end > from ? riso_bytes_in(end - from, l->rate) : 0;
+	return l ? riso_path_credit(f->rd, l, now) : U64_MAX;
 }
 
 /**
@@ -187,21 +170,13 @@ u64 riso_peer_credit(const struct riso_flow *f, enum riso_dir dir, u64 now)
  * @wire: wire bytes
  * @now: time, ns
  *
- * What goes as debt keeps others waiting for a second at most.
- *
  * Context: under &riso_dev.lock.
  */
 void riso_peer_charge(struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now)
 {
-	struct riso_peer_limit *l = limit_of(f, dir);
-	u64 ns;
-
 	lockdep_assert_held(&f->rd->lock);
-	if (!l)
-		return;
-	ns = riso_time_of(wire, l->rate);
-	l->next_ns = min(clock_of(f->rd, l, now) + ns, now + max_t(u64, ns, NSEC_PER_SEC));
-	l->bytes += wire;
+	if (f->peer)
+		riso_path_charge(f->rd, &f->peer->limit[dir], wire, now);
 }
 
 /**
@@ -214,13 +189,9 @@ void riso_peer_charge(struct riso_flow *f, enum riso_dir dir, u64 wire, u64 now)
  */
 void riso_peer_refund(struct riso_flow *f, enum riso_dir dir, u64 wire)
 {
-	struct riso_peer_limit *l = limit_of(f, dir);
-
 	lockdep_assert_held(&f->rd->lock);
-	if (!l)
-		return;
-	l->next_ns -= min(l->next_ns, riso_time_of(wire, l->rate));
-	l->bytes -= min(l->bytes, wire);
+	if (f->peer)
+		riso_path_refund(&f->peer->limit[dir], wire);
 }
 
 /**
@@ -242,6 +213,11 @@ struct riso_peer *riso_peer_find(const struct riso_dev *rd, const union ib_gid *
 	return NULL;
 }
 
+static bool goes_to(const struct riso_flow *f, const struct riso_peer *p)
+{
+	return f->who.peer_known && !memcmp(&f->who.peer, &p->gid, sizeof(p->gid));
+}
+
 /* Let flows of the kernel have a peer that has come. */
 static void bind_all(struct riso_dev *rd, struct riso_peer *p)
 {
@@ -250,8 +226,24 @@ static void bind_all(struct riso_dev *rd, struct riso_peer *p)
 
 	hash_for_each(rd->qps[false], bucket, f, hash) {
 		spin_lock_irq(&rd->lock);
-		if (f->who.peer_known && !memcmp(&f->who.peer, &p->gid, sizeof(p->gid)))
+		if (goes_to(f, p))
 			f->peer = p;
+		spin_unlock_irq(&rd->lock);
+	}
+}
+
+/* Have processes ask for the paths of their queue pairs again, where one has got a limit. */
+static void tell_processes(struct riso_dev *rd, const struct riso_peer *p)
+{
+	struct riso_flow *f;
+	int bucket;
+
+	hash_for_each(rd->qps[true], bucket, f, hash) {
+		if (!f->shim || !goes_to(f, p))
+			continue;
+		spin_lock_irq(&rd->lock);
+		if (f->group && f->group->process)
+			riso_grant_classes(f->group->process);
 		spin_unlock_irq(&rd->lock);
 	}
 }
@@ -272,8 +264,7 @@ static void unbind_gone(struct riso_dev *rd)
 
 static bool has_limit(const struct riso_peer *p)
 {
-	return p->limit[RISO_TX].rate || p->limit[RISO_TX].cut || p->limit[RISO_RX].rate ||
-	       p->limit[RISO_RX].cut;
+	return riso_path_is_set(&p->limit[RISO_TX]) || riso_path_is_set(&p->limit[RISO_RX]);
 }
 
 /* Flows that wait for a limit that has ended try again soon. No other one joins them. */
@@ -291,8 +282,10 @@ static void free_waiting(struct riso_dev *rd, struct riso_peer_limit *l)
 			f->list = RISO_LIST_PARKED;
 			riso_peer_leave(f, now);
 		}
-		if (!f)
+		if (!f) {
+			riso_userpath_forget(rd, l);
 			list_del_init(&l->busy);
+		}
 		spin_unlock_irq(&rd->lock);
 	} while (f);
 }
@@ -335,7 +328,7 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
 				  struct netlink_ext_ack *extack)
 {
 	struct riso_peer *p;
-	int dir, line;
+	int dir;
 
 	if (rd->num_peers == RISO_MAX_PEERS) {
 		NL_SET_ERR_MSG(extack, "the device has limits for 1024 peers, which is the most");
@@ -345,11 +338,8 @@ static struct riso_peer *add_peer(struct riso_dev *rd, const union ib_gid *gid,
 	if (!p)
 		return ERR_PTR(-ENOMEM);
 	p->gid = *gid;
-	for (dir = 0; dir < RISO_DIRS; dir++) {
-		for (line = 0; line < RISO_PEER_LINES; line++)
-			INIT_LIST_HEAD(&p->limit[dir].waiting[line]);
-		INIT_LIST_HEAD(&p->limit[dir].busy);
-	}
+	for (dir = 0; dir < RISO_DIRS; dir++)
+		riso_path_init(&p->limit[dir]);
 	list_add_tail(&p->list, &rd->peers);
 	rd->num_peers++;
 	riso_nl_changed();
@@ -401,15 +391,22 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec, bool *
 	}
 	*rebound = *rebound || added || l->cut != spec->cut || !l->rate != !spec->rate;
 	l->rate = spec->rate;
-	l->cut = spec->cut;
+	if (l->cut != spec->cut) {
+		l->cut = spec->cut;
+		riso_userpath_cut(l);
+	}
 	l->end_ns = spec->lease_ns ? now + spec->lease_ns : 0;
 	/* The timer looks who need not wait any longer. */
 	rd->want_ns = now;
 	spin_unlock_irq(&rd->lock);
-	if (!has_limit(p))
+	if (!has_limit(p)) {
 		drop_peer(rd, p);
-	else if (added)
+		return 0;
+	}
+	if (added)
 		bind_all(rd, p);
+	if (*rebound)
+		tell_processes(rd, p);
 	return 0;
 }
 
@@ -490,6 +487,30 @@ bool riso_peer_next(struct riso_dev *rd, u32 *index, struct riso_peer_spec *spec
 		}
 	}
 	return false;
+}
+
+/**
+ * riso_peer_restart - the device has begun or ceased to hold what is posted
+ * @rd: the device
+ *
+ * Processes ask for the paths of their queue pairs again.
+ *
+ * Context: &riso_dev.mutex, may sleep.
+ */
+void riso_peer_restart(struct riso_dev *rd)
+{
+	struct riso_peer *p;
+	int dir;
+
+	lockdep_assert_held(&rd->mutex);
+	list_for_each_entry(p, &rd->peers, list) {
+		for (dir = 0; dir < RISO_DIRS; dir++) {
+			spin_lock_irq(&rd->lock);
+			riso_userpath_forget(rd, &p->limit[dir]);
+			spin_unlock_irq(&rd->lock);
+		}
+		tell_processes(rd, p);
+	}
 }
 
 /**

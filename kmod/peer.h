@@ -9,12 +9,11 @@
 #include <rdma/ib_verbs.h>
 
 #include "flow.h"
+#include "path.h"
 
 enum {
 	/* Peers of a device that have a limit: an agent has 16, and an operator may have more. */
 	RISO_MAX_PEERS = 1024,
-	/* Lines of flows that wait for a peer: few groups of a device send to the same one. */
-	RISO_PEER_LINES = 16,
 };
 
 /**
@@ -35,32 +34,6 @@ struct riso_peer_spec {
 	u64 lease_ns;
 	u64 bytes;
 	u64 waits;
-};
-
-/**
- * struct riso_peer_limit - what holds in one direction
- * @rate: bytes per second of wire, 0 for no limit
- * @cut: messages are cut
- * @end_ns: until when, 0 for ever
- * @next_ns: until when the path has work at @rate
- * @bytes: wire bytes posted
- * @waits: times that a flow had to wait
- * @num: number of flows in @waiting
- * @line: the next of @waiting that has its turn
- * @waiting: flows that wait, in lines by their groups; the one that began first is first
- * @busy: in &riso_dev.busy_peers, since a flow has begun to wait
- */
-struct riso_peer_limit {
-	u64 rate;
-	bool cut;
-	u64 end_ns;
-	u64 next_ns;
-	u64 bytes;
-	u64 waits;
-	u32 num;
-	u32 line;
-	struct list_head waiting[RISO_PEER_LINES];
-	struct list_head busy;
 };
 
 /**
@@ -91,7 +64,7 @@ static inline bool riso_peer_cuts(const struct riso_flow *f, enum riso_dir dir)
 }
 
 /**
- * riso_peer_is_contended - do other flows wait for a flow's peer?
+ * riso_peer_is_contended - do other flows, or processes, wait for a flow's peer?
  * @f: the flow
  * @dir: direction
  *
@@ -102,7 +75,7 @@ static inline bool riso_peer_is_contended(const struct riso_flow *f, enum riso_d
 {
 	const struct riso_peer_limit *l = f->peer ? &f->peer->limit[dir] : NULL;
 
-	return l && l->rate && l->num > (f->waits_for == l);
+	return l && l->rate && (l->num > (f->waits_for == l) || !list_empty(&l->processes));
 }
 
 u64 riso_peer_when(const struct riso_flow *f, enum riso_dir dir, u64 now);
@@ -118,6 +91,7 @@ int riso_peer_set(struct riso_dev *rd, const struct riso_peer_spec *spec, bool *
 		  struct netlink_ext_ack *extack);
 bool riso_peer_expire(struct riso_dev *rd, u64 now);
 bool riso_peer_next(struct riso_dev *rd, u32 *index, struct riso_peer_spec *spec);
+void riso_peer_restart(struct riso_dev *rd);
 void riso_peer_forget_all(struct riso_dev *rd);
 
 #endif /* RISO_PEER_H */

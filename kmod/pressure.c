@@ -47,7 +47,7 @@ static void count(struct riso_pressure *p, u64 now)
 
 	if (p->ready) {
 		p->stall_ns += ns;
-	} else if (p->held && !p->serving) {
+	} else if ((p->held || p->asides) && !p->serving) {
 		p->stall_ns += ns;
 		*(p->asides ? &p->path_ns : &p->own_ns) += ns;
 	}

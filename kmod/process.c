@@ -18,6 +18,7 @@
 #include "line.h"
 #include "process.h"
 #include "trace.h"
+#include "userpath.h"
 #include "window.h"
 
 enum {
@@ -45,15 +46,15 @@ enum {
 	RISO_LADEN_VISITS = 6,
 };
 
-static void update_process_load(struct riso_process *pr, enum riso_dir dir)
+static void update_process_load(struct riso_process *pr, struct riso_process_path *ud)
 {
-	struct riso_process_dir *ud = &pr->dir[dir];
 	struct riso_dev *rd = pr->rd;
 	u64 load = riso_is_shaped(rd) ? 0 : min(ud->out, riso_open_window(rd) / 2);
 
-	rd->arb[dir].process_load += load - ud->load;
-	riso_pacer_set_load(&rd->arb[dir].pacer, &ud->load, load);
-	if (!pr->dir[RISO_TX].load && !pr->dir[RISO_RX].load)
+	rd->arb[ud->dir].process_load += load - ud->load;
+	pr->load += load - ud->load;
+	riso_pacer_set_load(&rd->arb[ud->dir].pacer, &ud->load, load);
+	if (!pr->load)
 		list_del_init(&pr->laden);
 	else if (list_empty(&pr->laden))
 		list_add_tail(&pr->laden, &rd->laden);
@@ -89,66 +90,74 @@ static u64 watch_span(const struct riso_dev *rd)
 	return max_t(u64, RISO_WATCH_NS, 2 * paced_slice(rd));
 }
 
-/* What the rule of sparse groups has allowed since it was asked last. */
-static u64 sparse_since(const struct riso_dev *rd, struct riso_group_dir *gd, u64 now)
+/*
+ * How much of @owed the rule of sparse groups has allowed since it was asked last. What it has
+ * allowed and is not owed is kept for what another path of the process owes.
+ */
+static u64 take_sparse(const struct riso_dev *rd, struct riso_group_dir *gd, u64 owed, u64 now)
 {
 	u64 since = min(now - gd->slice_start_ns, watch_span(rd));
-	u64 slices = div64_u64(since, paced_slice(rd));
+	u64 wants = div64_u64(owed + riso_chunk_wire(rd) - 1, riso_chunk_wire(rd));
+	u64 slices = min(wants, div64_u64(since, paced_slice(rd)));
 
 	gd->slice_start_ns = now - since + slices * paced_slice(rd);
-	return slices * riso_chunk_wire(rd);
+	return min(owed, slices * riso_chunk_wire(rd));
 }
 
 /* What it has posted without a grant, as far as the rule of sparse groups goes. */
-static void charge_debt(struct riso_process *pr, enum riso_dir dir, u64 debt, u64 now)
+static void charge_debt(struct riso_process *pr, struct riso_process_path *ud, u64 debt, u64 now)
 {
-	struct riso_process_dir *ud = &pr->dir[dir];
+	enum riso_dir dir = ud->dir;
 	struct riso_dev *rd = pr->rd;
 	struct riso_bill bill = { .debt = true, .grant = true };
 
 	ud->owed += debt;
-	bill.wire = min(ud->owed, sparse_since(rd, &pr->group->dir[dir], now));
+	if (!ud->owed)
+		return;
+	bill.wire = take_sparse(rd, &pr->group->dir[dir], ud->owed, now);
 	/* The present slice allows a chunk when it ends: until then the rest is owed. */
 	ud->owed = min_t(u64, ud->owed - bill.wire, riso_chunk_wire(rd));
 	if (!bill.wire)
 		return;
+	riso_userpath_charge_debt(ud, bill.wire, watch_span(rd), now);
 	bill.busy_ns = riso_pacer_take_debt(&rd->arb[dir].pacer, watch_span(rd),
 					    riso_cost_of(rd, bill.wire, 0, riso_pace(rd, dir)),
 					    now);
 	riso_line_charge(rd, dir, pr->group, &bill, now);
 }
 
-/* Count what a process has posted. Where nobody gives grants, it says who is active. */
-static void note_posted(struct riso_process *pr, enum riso_dir dir, u64 posted, u64 now)
+/* Count what a process has posted. Where nobody gives grants, it says who is @active. */
+static void note_posted(struct riso_process *pr, enum riso_dir dir, u64 posted, bool active,
+			u64 now)
 {
 	struct riso_dev *rd = pr->rd;
 
 	pr->group->bytes[dir] += posted;
 	/* Without a queue pair that can send it has posted nothing. */
-	if (!posted || pr->mode != RISO_USER_OPEN || !READ_ONCE(pr->group->senders))
+	if (!posted || !active || !READ_ONCE(pr->group->senders))
 		return;
 	pr->group->used_ns += riso_cost_of(rd, posted, 0, rd->cfg.max_rate);
 	riso_line_note_active(&rd->arb[dir], pr->group, now);
 }
 
 /* See what a process has done, and what it wants. */
-static u64 read_process(struct riso_process *pr, enum riso_dir dir, u64 now)
+static u64 read_path(struct riso_process *pr, struct riso_process_path *ud, u64 now)
 {
 	u64 posted, debt, need;
 
-	need = riso_grant_read(pr, dir, now, &posted, &debt);
-	update_process_load(pr, dir);
-	note_posted(pr, dir, posted, now);
+	need = riso_grant_read(pr, ud, now, &posted, &debt);
+	update_process_load(pr, ud);
+	note_posted(pr, ud->dir, posted, !riso_userpath_is_held(pr, ud), now);
 	if (!READ_ONCE(pr->group->senders))
 		return 0;
-	charge_debt(pr, dir, debt, now);
-	return pr->mode == RISO_USER_PACED ? need : 0;
+	charge_debt(pr, ud, debt, now);
+	return riso_userpath_is_held(pr, ud) ? need : 0;
 }
 
 /* See what it has posted besides. It is for process context, see riso_grant_read_passed(). */
 static void read_passed(struct riso_process *pr, enum riso_dir dir, u64 now)
 {
-	note_posted(pr, dir, riso_grant_read_passed(pr, dir), now);
+	note_posted(pr, dir, riso_grant_read_passed(pr, dir), pr->mode == RISO_USER_OPEN, now);
 }
 
 static void set_asking(struct riso_process *pr, enum riso_dir dir, bool asks, u64 now)
@@ -173,29 +182,50 @@ static void set_asking(struct riso_process *pr, enum riso_dir dir, bool asks, u6
 static void update_process(struct riso_process *pr)
 {
 	struct riso_dev *rd = pr->rd;
-	int dir;
+	u32 i;
 
 	if (pr->pacings == rd->pacings)
 		return;
 	pr->pacings = rd->pacings;
-	for (dir = 0; dir < RISO_DIRS; dir++)
-		update_process_load(pr, dir);
+	for (i = 0; i < pr->paths; i++)
+		update_process_load(pr, &pr->path[i]);
 	riso_grant_pace(pr, &rd->pacing);
 }
 
 /* Does it want something? One that is stopped does not, until it calls. */
 static void look_at_process(struct riso_process *pr, bool calls, u64 now)
 {
-	int dir;
+	u32 i;
 
 	update_process(pr);
 	riso_grant_looked(pr, now);
-	for (dir = 0; dir < RISO_DIRS; dir++) {
-		if (!read_process(pr, dir, now) || (!calls && pr->dir[dir].behind))
+	for (i = 0; i < pr->paths; i++) {
+		struct riso_process_path *ud = &pr->path[i];
+
+		if (!read_path(pr, ud, now)) {
+			riso_userpath_rest(ud, now);
 			continue;
-		pr->dir[dir].called |= calls;
-		set_asking(pr, dir, true, now);
+		}
+		if (!calls && ud->behind)
+			continue;
+		ud->called |= calls;
+		if (!riso_userpath_waits(ud, now))
+			set_asking(pr, ud->dir, true, now);
 	}
+}
+
+/**
+ * riso_process_admit - let a path of a process that has waited for its limit ask
+ * @pr: the process
+ * @ud: the path, whose limit allows something
+ * @now: time, ns
+ *
+ * Context: under &riso_dev.lock.
+ */
+void riso_process_admit(struct riso_process *pr, struct riso_process_path *ud, u64 now)
+{
+	lockdep_assert_held(&pr->rd->lock);
+	set_asking(pr, ud->dir, true, now);
 }
 
 /**
@@ -290,6 +320,14 @@ static u64 smallest_grant(const struct riso_dev *rd)
 	return max_t(u64, RISO_GRANT_MIN, riso_piece_wire(chunk, rd->mtu));
 }
 
+/* A piece of a message that the process sends along a path: less would be of no use to it. */
+static u64 piece_of(const struct riso_process *pr, const struct riso_process_path *ud)
+{
+	u32 chunk = riso_chunk_round(riso_grant_cut(pr, ud), pr->rd->mtu);
+
+	return max_t(u64, RISO_GRANT_MIN, riso_piece_wire(chunk, pr->rd->mtu));
+}
+
 /* Bytes leave the window when their process tells so. */
 static bool open_window_full(struct riso_dev *rd, enum riso_dir dir, u64 bytes, u64 now)
 {
@@ -316,6 +354,29 @@ static void linger(struct riso_process *pr, u64 now)
 	riso_grant_linger(pr, rd->linger_ns);
 }
 
+/*
+ * The path of a process that has its turn in a direction: one for which it wants something and may
+ * have it, or NULL.
+ */
+static struct riso_process_path *choose_path(struct riso_process *pr, enum riso_dir dir, u64 now,
+					     u64 *need)
+{
+	struct riso_process_path *ud;
+	u32 n;
+
+	for (n = 0; n < pr->paths; n++) {
+		ud = &pr->path[(pr->next[dir] + n) % pr->paths];
+		if (ud->dir != dir)
+			continue;
+		*need = read_path(pr, ud, now);
+		/* One that let a grant go by may be stopped, however long it stands in line. */
+		if (!*need || (ud->lapsed && !ud->called) || riso_userpath_waits(ud, now))
+			continue;
+		return ud;
+	}
+	return NULL;
+}
+
 /**
  * riso_process_grant - give the process whose turn it is a grant, if there may be one now
  * @rd: the device
@@ -329,6 +390,7 @@ static void linger(struct riso_process *pr, u64 now)
 bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_process *pr, u64 now)
 {
 	struct riso_arb *a = &rd->arb[dir];
+	struct riso_process_path *ud;
 	struct riso_bill bill;
 	u64 begin = now;
 	u64 need, bytes;
@@ -337,17 +399,17 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 	/* The run has no drops left: the next round goes on here, or the timer. */
 	if (!rd->drops && rd->state == RISO_DEV_ENABLE)
 		return false;
-	need = read_process(pr, dir, now);
-	bytes = clamp(need, least_grant(rd), largest_grant(rd));
-	if (riso_grant_shrinks(&pr->dir[dir]))
-		bytes = min(bytes, smallest_grant(rd));
-
-	/* One that let a grant go by may be stopped, however long it stands in line. */
-	if (!need || (pr->dir[dir].lapsed && !pr->dir[dir].called)) {
+	ud = choose_path(pr, dir, now, &need);
+	if (!ud) {
 		set_asking(pr, dir, false, now);
 		rd->drops -= !!rd->drops;
 		return true;
 	}
+	/* What is granted counts against a limit, so it is no more than what is wanted. */
+	bytes = clamp(need, ud->limit ? RISO_GRANT_MIN : least_grant(rd), largest_grant(rd));
+	if (riso_grant_shrinks(ud))
+		bytes = min(bytes, smallest_grant(rd));
+	bytes = min(bytes, max(riso_userpath_credit(ud, now), piece_of(pr, ud)));
 	if (!rd->grants[dir]) {
 		rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS / 2);
 		return false;
@@ -373,16 +435,18 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 	riso_pressure_why(&a->hold, RISO_WHY_NONE, now);
 	rd->grants[dir]--;
 	a->turn_ns = now;
-	riso_grant_give(pr, dir, bytes, begin + RISO_GRANT_NS, now);
+	riso_grant_give(pr, ud, bytes, begin + RISO_GRANT_NS, now);
+	pr->next[dir] = ud - pr->path + 1;
+	riso_userpath_charge(ud, bytes, now);
 	bill = (struct riso_bill){
 		.wire = bytes,
 		.busy_ns = riso_cost_of(rd, bytes, 0, riso_pace(rd, dir)),
 		.grant = true,
 	};
 	riso_line_charge(rd, dir, pr->group, &bill, now);
-	update_process_load(pr, dir);
+	update_process_load(pr, ud);
 	linger(pr, now);
-	trace_user_grant(pr, dir, bytes);
+	trace_user_grant(pr, ud, bytes);
 	return true;
 }
 
@@ -537,8 +601,10 @@ int riso_process_join(struct riso_process *pr)
 void riso_process_leave(struct riso_process *pr)
 {
 	struct riso_pacing open = { .mode = RISO_USER_OPEN };
+	struct riso_process_path *ud;
 	u64 now = ktime_get_ns();
 	int dir;
+	u32 i;
 
 	lockdep_assert_held(&pr->rd->lock);
 	if (pr->gone)
@@ -546,14 +612,18 @@ void riso_process_leave(struct riso_process *pr)
 	WRITE_ONCE(pr->gone, true);
 	WRITE_ONCE(pr->modes, pr->modes + 1);
 	WRITE_ONCE(pr->rd->num_processes, pr->rd->num_processes - 1);
+	for (i = 0; i < pr->paths; i++) {
+		ud = &pr->path[i];
+		if (pr->rd->running)
+			read_path(pr, ud, now);
+		pr->rd->arb[ud->dir].pacer.load -= ud->load;
+		pr->rd->arb[ud->dir].process_load -= ud->load;
+		riso_userpath_unbind(ud, now);
+	}
 	for (dir = 0; dir < RISO_DIRS; dir++) {
-		if (pr->rd->running) {
-			read_process(pr, dir, now);
+		if (pr->rd->running)
 			read_passed(pr, dir, now);
-		}
 		set_asking(pr, dir, false, now);
-		pr->rd->arb[dir].pacer.load -= pr->dir[dir].load;
-		pr->rd->arb[dir].process_load -= pr->dir[dir].load;
 	}
 	list_del_init(&pr->list);
 	list_del_init(&pr->laden);

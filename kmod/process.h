@@ -22,6 +22,7 @@ u64 riso_process_open_limit(const struct riso_dev *rd, enum riso_dir dir);
 void riso_process_read_some(struct riso_dev *rd, u64 now);
 void riso_process_refresh_all(struct riso_dev *rd);
 void riso_process_forget_all(struct riso_dev *rd);
+void riso_process_admit(struct riso_process *pr, struct riso_process_path *ud, u64 now);
 void riso_process_ask(struct riso_process *pr);
 int riso_process_join(struct riso_process *pr);
 void riso_process_leave(struct riso_process *pr);

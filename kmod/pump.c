@@ -18,6 +18,7 @@
 #include "sched.h"
 #include "trace.h"
 #include "turn.h"
+#include "userpath.h"
 #include "window.h"
 
 enum {
@@ -81,14 +82,26 @@ static void wake_peers(struct riso_dev *rd, u64 now)
 {
 	struct riso_peer_limit *l, *first = NULL;
 	int looks = PEERS_LOOKS, left = PEERS_MAX;
+	struct riso_process_path *ud;
 	struct riso_flow *f;
 
 	lockdep_assert_held(&rd->lock);
 	while (left && looks && (l = riso_peer_next_busy(rd)) && l != first) {
 		first = first ?: l;
 		looks--;
-		for (; left && (f = riso_peer_first(rd, l, now)); left--)
-			riso_turn_admit(f, now);
+		/* One of these and one of those: neither waits for all of the others. */
+		do {
+			f = riso_peer_first(rd, l, now);
+			if (f) {
+				riso_turn_admit(f, now);
+				left--;
+			}
+			ud = left ? riso_userpath_first(rd, l, now) : NULL;
+			if (ud) {
+				riso_process_admit(ud->process, ud, now);
+				left--;
+			}
+		} while (left && (f || ud));
 	}
 	if (!left || !looks)
 		rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS);

@@ -149,7 +149,8 @@ void riso_sched_arm(struct riso_dev *rd, u64 now)
 		return;
 	if (now < rd->linger_ns)
 		when = min(when, now + RISO_TICK_NS);
-	else if (!rd->held && !rd->asking && list_empty(&rd->quiet))
+	else if (!rd->held && !rd->asking && list_empty(&rd->quiet) &&
+		 list_empty(&rd->busy_peers))
 		return;
 	/*
 	 * Where chunks are too short for a timer, events of the provider start the next run
@@ -164,7 +165,7 @@ void riso_sched_arm(struct riso_dev *rd, u64 now)
 		looks = true;
 	} else if (when == U64_MAX ||
 		   (when > now + RISO_REAP_MAX_NS &&
-		    !(list_empty(&rd->quiet) && list_empty(&rd->busy_peers)))) {
+		    !(list_empty(&rd->quiet) && (!rd->held || list_empty(&rd->busy_peers))))) {
 		when = min(when, riso_window_next_reap(rd, now));
 	}
 	if (rd->timer_ns <= when) {

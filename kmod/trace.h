@@ -182,8 +182,8 @@ TRACE_EVENT(wr_complete,
 );
 
 TRACE_EVENT(user_grant,
-	TP_PROTO(const struct riso_process *pr, u32 dir, u64 bytes),
-	TP_ARGS(pr, dir, bytes),
+	TP_PROTO(const struct riso_process *pr, const struct riso_process_path *ud, u64 bytes),
+	TP_ARGS(pr, ud, bytes),
 	TP_STRUCT__entry(
 		__array(char, dev, RISO_TRACE_DEV_LEN)
 		__field(pid_t, pid)
@@ -194,8 +194,8 @@ TRACE_EVENT(user_grant,
 	TP_fast_assign(
 		riso_trace_dev(__entry->dev, pr->rd);
 		__entry->pid = pr->group->who.pid;
-		__entry->dir = dir;
-		__entry->seq = pr->dir[dir].seq;
+		__entry->dir = ud->dir;
+		__entry->seq = ud->seq;
 		__entry->bytes = bytes;
 	),
 	TP_printk("dev=%s pid=%d dir=%s seq=%u bytes=%llu", __entry->dev,

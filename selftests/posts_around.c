@@ -58,9 +58,9 @@ static void write_once(const struct share *s, const struct ibv_mr *mr)
 
 static void write_and_tell(struct share *s, const struct ibv_mr *mr)
 {
-	s->u->dir[RISO_USER_TX].posted += LENGTH + PACKETS * s->k->header;
+	s->u->path[RISO_USER_TX].posted += LENGTH + PACKETS * s->k->header;
 	write_once(s, mr);
-	s->u->dir[RISO_USER_TX].done = s->u->dir[RISO_USER_TX].posted;
+	s->u->path[RISO_USER_TX].done = s->u->path[RISO_USER_TX].posted;
 }
 
 int main(int argc, char **argv)

@@ -76,7 +76,7 @@ void *share_map(int fd, int prot, int flags, size_t size, off_t offset)
 int share_wait(const struct share *s, __u32 timeout_us)
 {
 	struct riso_ioc_wait w = {
-		.seq = { s->k->dir[0].seq, s->k->dir[1].seq },
+		.grants = s->k->grants,
 		.mode = s->k->mode,
 		.timeout_us = timeout_us,
 	};
@@ -195,26 +195,26 @@ void share_leave(struct share *s)
 /* Take all that is given for @ns, post none of it or all; the bytes. */
 __u64 share_take(struct share *s, __u64 ns, bool post)
 {
-	__u64 end = share_now() + ns, bytes = 0, posted = s->u->dir[0].posted;
-	__u32 seq, taken = s->k->dir[0].seq;
+	__u64 end = share_now() + ns, bytes = 0, posted = s->u->path[0].posted;
+	__u32 seq, taken = s->k->path[0].seq;
 
-	s->u->dir[0].taken = taken;
-	s->u->dir[0].want = 1 << 20;
+	s->u->path[0].taken = taken;
+	s->u->path[0].want = 1 << 20;
 	while (share_now() < end) {
 		if (share_wait(s, 20000))
 			return 0;
-		seq = __atomic_load_n(&s->k->dir[0].seq, __ATOMIC_ACQUIRE);
+		seq = __atomic_load_n(&s->k->path[0].seq, __ATOMIC_ACQUIRE);
 		while (taken != seq) {
 			taken++;
-			bytes += s->k->dir[0].grant[taken % 2].bytes;
+			bytes += s->k->path[0].grant[taken % 2].bytes;
 		}
 		if (post) {
-			s->u->dir[0].posted = posted + bytes;
-			s->u->dir[0].done = posted + bytes;
+			s->u->path[0].posted = posted + bytes;
+			s->u->path[0].done = posted + bytes;
 		}
-		s->u->dir[0].taken = taken;
+		s->u->path[0].taken = taken;
 	}
-	s->u->dir[0].want = 0;
+	s->u->path[0].want = 0;
 	return bytes;
 }
 
@@ -225,8 +225,8 @@ int share_claim(struct share *unused)
 
 	(void)unused;
 	while (goes_on()) {
-		s.u->dir[0].posted += 1ull << 30;
-		s.u->dir[0].debt += 1ull << 30;
+		s.u->path[0].posted += 1ull << 30;
+		s.u->path[0].debt += 1ull << 30;
 		share_wait(&s, 0);
 		usleep(1000);
 	}
@@ -236,9 +236,9 @@ int share_claim(struct share *unused)
 /* Where the device is open: post something, so that a second sender makes it one of grants. */
 static void post_openly(struct share *s, bool complete)
 {
-	s->u->dir[0].posted += 1 << 16;
+	s->u->path[0].posted += 1 << 16;
 	if (complete)
-		s->u->dir[0].done = s->u->dir[0].posted;
+		s->u->path[0].done = s->u->path[0].posted;
 	share_wait(s, 1000);
 }
 
@@ -277,11 +277,11 @@ int share_grasp_mute(struct share *unused)
 	__u32 seq;
 
 	(void)unused;
-	s.u->dir[0].want = 1 << 30;
+	s.u->path[0].want = 1 << 30;
 	share_wait(&s, 0);
 	while (goes_on()) {
-		seq = __atomic_load_n(&s.k->dir[0].seq, __ATOMIC_ACQUIRE);
-		__atomic_store_n(&s.u->dir[0].taken, seq, __ATOMIC_RELEASE);
+		seq = __atomic_load_n(&s.k->path[0].seq, __ATOMIC_ACQUIRE);
+		__atomic_store_n(&s.u->path[0].taken, seq, __ATOMIC_RELEASE);
 		usleep(1000);
 	}
 	return 0;
@@ -291,25 +291,25 @@ int share_grasp_mute(struct share *unused)
 int share_keep(struct share *unused)
 {
 	struct share s = share_join();
-	__u32 seq, taken = s.k->dir[0].seq;
+	__u32 seq, taken = s.k->path[0].seq;
 	__u64 bytes;
 
 	(void)unused;
-	s.u->dir[0].taken = taken;
-	s.u->dir[0].want = 1 << 20;
+	s.u->path[0].taken = taken;
+	s.u->path[0].want = 1 << 20;
 	while (goes_on()) {
 		if (s.k->mode == RISO_USER_OPEN) {
 			post_openly(&s, false);
 			continue;
 		}
 		share_wait(&s, 10000);
-		seq = __atomic_load_n(&s.k->dir[0].seq, __ATOMIC_ACQUIRE);
+		seq = __atomic_load_n(&s.k->path[0].seq, __ATOMIC_ACQUIRE);
 		for (bytes = 0; taken != seq; ) {
 			taken++;
-			bytes += s.k->dir[0].grant[taken % 2].bytes;
+			bytes += s.k->path[0].grant[taken % 2].bytes;
 		}
-		s.u->dir[0].posted += bytes;
-		__atomic_store_n(&s.u->dir[0].taken, taken, __ATOMIC_RELEASE);
+		s.u->path[0].posted += bytes;
+		__atomic_store_n(&s.u->path[0].taken, taken, __ATOMIC_RELEASE);
 		__atomic_add_fetch(&share_end->bytes, bytes, __ATOMIC_RELAXED);
 	}
 	return 0;

@@ -2,7 +2,7 @@
 /*
  * The last two grants of one direction, in a page that the kernel writes and a process reads.
  *
- * Owns the order of loads and stores on &struct riso_kdir. One writes, with whatever lock it
+ * Owns the order of loads and stores on &struct riso_kpath. One writes, with whatever lock it
  * needs to be the only one; any number read, without a lock. A grant that is overwritten while
  * it is being read was void.
  */
@@ -32,7 +32,7 @@ static inline __u32 riso_grantring_follow(__u32 seq)
  * @kdir: the direction in the page
  * @g: the grant; its number follows that of the grant before
  */
-static inline void riso_grantring_write(struct riso_kdir *kdir, const struct riso_grant *g)
+static inline void riso_grantring_write(struct riso_kpath *kdir, const struct riso_grant *g)
 {
 	struct riso_grant *to = &kdir->grant[g->seq % RISO_GRANTS];
 
@@ -46,7 +46,7 @@ static inline void riso_grantring_write(struct riso_kdir *kdir, const struct ris
 	riso_store(&to->not_after, g->not_after);
 	/* Who sees the number sees the bytes. Pairs with the acquire in riso_grantring_read(). */
 	riso_store_release(&to->seq, g->seq);
-	/* Pairs with the acquires of riso_kdir.seq in riso_grantring_read(). */
+	/* Pairs with the acquires of riso_kpath.seq in riso_grantring_read(). */
 	riso_store_release(&kdir->seq, g->seq);
 }
 
@@ -58,10 +58,10 @@ static inline void riso_grantring_write(struct riso_kdir *kdir, const struct ris
  *
  * Return: the grant's number, or @taken when there is no further one.
  */
-static inline __u32 riso_grantring_read(const struct riso_kdir *kdir, __u32 taken,
+static inline __u32 riso_grantring_read(const struct riso_kpath *kdir, __u32 taken,
 					struct riso_grant *g)
 {
-	/* Pairs with the release of riso_kdir.seq in riso_grantring_write(). */
+	/* Pairs with the release of riso_kpath.seq in riso_grantring_write(). */
 	__u32 seq = riso_load_acquire(&kdir->seq);
 	const struct riso_grant *from;
 	__u32 n;
@@ -81,7 +81,7 @@ static inline __u32 riso_grantring_read(const struct riso_kdir *kdir, __u32 take
 		riso_order_loads();
 		if (g->seq == n && riso_load(&from->seq) == n)
 			return n;
-		/* Pairs with the release of riso_kdir.seq in riso_grantring_write(). */
+		/* Pairs with the release of riso_kpath.seq in riso_grantring_write(). */
 		seq = riso_load_acquire(&kdir->seq);
 	}
 	return taken;

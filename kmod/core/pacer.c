@@ -85,6 +85,24 @@ struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
 }
 
 /**
+ * riso_pacer_believe - how much of the time that is said to be taken is believed
+ * @debt_ns: until when it was believed, ns; of the clock that moves
+ * @span: what was said before this long ago does not count, ns
+ * @ns: the time
+ * @now: time, ns
+ *
+ * Return: ns, a sixteenth of the time that has gone by at most.
+ */
+__u64 riso_pacer_believe(__u64 *debt_ns, __u64 span, __u64 ns, __u64 now)
+{
+	__u64 since = riso_min(now - *debt_ns, span);
+
+	ns = riso_min(ns, since / DEBT_PART);
+	*debt_ns = now - since + DEBT_PART * ns;
+	return ns;
+}
+
+/**
  * riso_pacer_take_debt - how far the clock moves for what processes say that they posted
  * @p: the pacer
  * @span: what was said before this long ago does not count, ns
@@ -98,9 +116,5 @@ struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
  */
 __u64 riso_pacer_take_debt(struct riso_pacer *p, __u64 span, __u64 ns, __u64 now)
 {
-	__u64 since = riso_min(now - p->debt_ns, span);
-
-	ns = riso_min(ns, since / DEBT_PART);
-	p->debt_ns = now - since + DEBT_PART * ns;
-	return ns;
+	return riso_pacer_believe(&p->debt_ns, span, ns, now);
 }

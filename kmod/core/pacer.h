@@ -140,6 +140,7 @@ struct riso_pacer_say {
 struct riso_pacer_say riso_pacer_ask(const struct riso_pacer *p,
 				     const struct riso_pacer_limits *l, __u64 need,
 				     const struct riso_pacer_piece *oldest, __u64 now);
+__u64 riso_pacer_believe(__u64 *debt_ns, __u64 span, __u64 ns, __u64 now);
 __u64 riso_pacer_take_debt(struct riso_pacer *p, __u64 span, __u64 ns, __u64 now);
 
 /**

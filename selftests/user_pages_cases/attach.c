@@ -91,14 +91,14 @@ bool pages_registering(void)
 	/* Without a queue pair there are no grants, ... */
 	ibv_destroy_qp(s.qp);
 	ok = ok && share_register(s.fd, qpn, &other) == ENOENT;
-	s.u->dir[0].want = 4096;
-	ok = ok && !share_wait(&s, 100000) && !s.k->dir[0].seq;
+	s.u->path[0].want = 4096;
+	ok = ok && !share_wait(&s, 100000) && !s.k->path[0].seq;
 	/* ... nor with one that cannot send yet. */
 	share_make_qp(&s);
 	ok = ok && !share_register(s.fd, s.qp->qp_num, &other) && !share_wait(&s, 100000) &&
-	     !s.k->dir[0].seq;
+	     !s.k->path[0].seq;
 	share_connect_qp(&s);
-	while (ok && !s.k->dir[0].seq)
+	while (ok && !s.k->path[0].seq)
 		ok = !share_wait(&s, 100000);
 	share_leave(&s);
 	return ok;

@@ -40,8 +40,8 @@ static int stranger(struct share *unused)
 		if (u == MAP_FAILED)
 			return 1;
 		for (dir = 0; dir < RISO_USER_DIRS; dir++) {
-			u->dir[dir].posted = 4ull << 30;
-			u->dir[dir].debt = 4ull << 30;
+			u->path[dir].posted = 4ull << 30;
+			u->path[dir].debt = 4ull << 30;
 		}
 		munmap(u, pages_page);
 		close(fd);
@@ -96,8 +96,8 @@ bool pages_has_owed(void)
 
 	/* One chunk for each slice is allowed, half of the device. */
 	for (end = share_now() + 3000000000; share_now() < end; usleep(1000)) {
-		s.u->dir[0].posted += 1 << 20;
-		s.u->dir[0].debt += 1 << 20;
+		s.u->path[0].posted += 1 << 20;
+		s.u->path[0].debt += 1 << 20;
 		share_wait(&s, 0);
 	}
 	pages_start_all(share_rival, pid, ARRAY_SIZE(pid));

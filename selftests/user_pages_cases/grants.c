@@ -42,8 +42,8 @@ bool pages_granting(void)
 	most = (share_now() - began) * pages_rate / 1000000000 + (1 << 20);
 	ksft_print_msg("%llu bytes of %llu\n", (unsigned long long)bytes,
 		       (unsigned long long)most);
-	ok = s.k->mode == RISO_USER_PACED && s.k->dir[0].chunk >= CHUNK && bytes &&
-	     bytes <= most && is_chunks(s.k, s.k->dir[0].grant[0].bytes) &&
+	ok = s.k->mode == RISO_USER_PACED && s.k->path[0].chunk >= CHUNK && bytes &&
+	     bytes <= most && is_chunks(s.k, s.k->path[0].grant[0].bytes) &&
 	     !pages_is_named(getpid(), "");
 	share_leave(&s);
 	return ok;
@@ -58,12 +58,12 @@ bool pages_idling(void)
 
 	ok = !pages_configure("mode disable");
 	s = share_join();
-	s.u->dir[0].posted = much;
-	s.u->dir[0].done = much;
+	s.u->path[0].posted = much;
+	s.u->path[0].done = much;
 	ok = ok && !pages_configure("mode enable") && share_take(&s, 500000000, true) &&
 	     !pages_configure("mode disable");
-	s.u->dir[0].posted += much;
-	s.u->dir[0].done += much;
+	s.u->path[0].posted += much;
+	s.u->path[0].done += much;
 	share_leave(&s);
 	ok = !pages_configure("mode enable") && ok;
 	usleep(500000);
@@ -74,11 +74,11 @@ bool pages_idling(void)
 static int gets_one(struct share *unused)
 {
 	struct share s = share_join();
-	const struct riso_kdir *k = &s.k->dir[0];
+	const struct riso_kpath *k = &s.k->path[0];
 	__s64 left;
 
 	(void)unused;
-	s.u->dir[0].want = 1 << 20;
+	s.u->path[0].want = 1 << 20;
 	while (!k->seq && !share_wait(&s, 100000))
 		;
 	left = k->grant[k->seq % 2].not_after - share_now();
@@ -113,10 +113,10 @@ bool pages_wishing(void)
 	bool ok;
 
 	ok = !pages_configure("max-rate 100gbit safe-util 100gbit chunk-bytes 4k");
-	s.u->dir[0].want = 1;
-	while (ok && !s.k->dir[0].seq)
+	s.u->path[0].want = 1;
+	while (ok && !s.k->path[0].seq)
 		ok = !share_wait(&s, 100000);
-	bytes = s.k->dir[0].grant[1].bytes;
+	bytes = s.k->path[0].grant[1].bytes;
 	ksft_print_msg("%llu bytes\n", (unsigned long long)bytes);
 	share_leave(&s);
 	return !pages_configure(PAGES_USUAL) && ok && bytes <= 12500000000 / 20000 / 16 &&
@@ -127,11 +127,11 @@ bool pages_wishing(void)
 static int voids(void)
 {
 	struct share s = share_join();
-	const struct riso_kdir *k = &s.k->dir[0];
+	const struct riso_kpath *k = &s.k->path[0];
 	int ret = -1;
 	__u64 void_ns;
 
-	s.u->dir[0].want = 1 << 30;
+	s.u->path[0].want = 1 << 30;
 	while (k->seq < 2 && !share_wait(&s, 100000))
 		;
 	void_ns = k->grant[1].not_after;

@@ -32,7 +32,7 @@ static int unmapper(struct share *unused)
 	struct share blind = { .fd = s.fd, .k = &(struct riso_kpage) { } };
 
 	(void)unused;
-	s.u->dir[0].want = 1 << 30;
+	s.u->path[0].want = 1 << 30;
 	share_wait(&s, 0);
 	munmap((void *)s.k, pages_page);
 	munmap(s.u, pages_page);
@@ -70,7 +70,7 @@ bool pages_waking_up(void)
 	pages_start_all(share_rival, &pid, 1);
 	share_take(&s, 1000000000, false);
 	idle = share_take(&s, 1000000000, false);
-	s.u->dir[0].posted += s.k->dir[0].grant[s.k->dir[0].seq % 2].bytes;
+	s.u->path[0].posted += s.k->path[0].grant[s.k->path[0].seq % 2].bytes;
 	after = share_take(&s, 200000000, true) + share_take(&s, 1500000000, true);
 	ok = pages_stop_all(&pid, 1);
 	ksft_print_msg("%llu bytes while it posts nothing, %llu then\n",
@@ -97,10 +97,10 @@ bool pages_stopping(void)
 	if (!pid) {
 		struct share c = share_join();
 
-		c.u->dir[0].want = 1 << 30;
+		c.u->path[0].want = 1 << 30;
 		share_wait(&c, 1000000);
 		raise(SIGSTOP);
-		_exit(c.k->dir[0].seq);
+		_exit(c.k->path[0].seq);
 	}
 	waitpid(pid, &status, WUNTRACED);
 	beside = share_take(&s, 2000000000, true);

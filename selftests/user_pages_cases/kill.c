@@ -26,8 +26,8 @@ static int killed(int state)
 	close(fd);
 	share_connect_qp(&s);
 	share_take_part(&s);
-	s.u->dir[0].want = 1 << 30;
-	s.u->dir[1].want = 1 << 30;
+	s.u->path[0].want = 1 << 30;
+	s.u->path[1].want = 1 << 30;
 	if (state == 2)
 		raise(SIGKILL);
 	if (state == 3)
@@ -50,8 +50,8 @@ static __u64 post(struct share *s, __u64 ns)
 			bytes += share_take(s, 10000000, true);
 			continue;
 		}
-		s->u->dir[0].posted += 1 << 16;
-		s->u->dir[0].done += 1 << 16;
+		s->u->path[0].posted += 1 << 16;
+		s->u->path[0].done += 1 << 16;
 		share_wait(s, 0);
 		usleep(1000);
 	}

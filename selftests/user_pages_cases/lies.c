@@ -44,11 +44,11 @@ static int boaster(struct share *unused)
 	struct share s = share_join();
 
 	(void)unused;
-	s.u->dir[0].want = 1;
+	s.u->path[0].want = 1;
 	while (!__atomic_load_n(&share_end->enough, __ATOMIC_RELAXED)) {
-		s.u->dir[0].posted += 1ull << 34;
-		s.u->dir[0].debt += 1ull << 34;
-		s.u->dir[0].taken = s.k->dir[0].seq;
+		s.u->path[0].posted += 1ull << 34;
+		s.u->path[0].debt += 1ull << 34;
+		s.u->path[0].taken = s.k->path[0].seq;
 		share_wait(&s, 0);
 		usleep(1000);
 	}
@@ -71,7 +71,7 @@ static int thief(struct share *unused)
 	struct share s = share_join();
 
 	(void)unused;
-	s.u->dir[0].taken = 7;
+	s.u->path[0].taken = 7;
 	return share_wait(&s, 0);
 }
 

@@ -161,12 +161,12 @@ bool pages_calling(void)
 	ok = ok && !hits;
 
 	/* It says that it has posted, so that it is listened to, and takes no grant. */
-	s.u->dir[0].want = 1 << 20;
+	s.u->path[0].want = 1 << 20;
 	pages_start_counting("riso_process_ask");
 	began = share_now();
 	end = began + 1000000000;
 	for (calls = 0; ok && share_now() < end; calls++) {
-		s.u->dir[0].posted += 1 << 16;
+		s.u->path[0].posted += 1 << 16;
 		ok = !share_wait(&s, 0);
 	}
 	hits = pages_stop_counting();

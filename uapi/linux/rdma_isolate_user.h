@@ -20,7 +20,13 @@
 
 #define RISO_USER_FILE		"/dev/rdma_isolate"
 /* Of the pages and ioctls; another one is refused. */
-#define RISO_USER_VERSION	3
+#define RISO_USER_VERSION	4
+
+/*
+ * Paths that a process may be told of: one for each direction, which leads to all peers that have
+ * no limit of their own, and one for each limit of a peer and direction.
+ */
+#define RISO_USER_PATHS		16
 
 /* What goes straight is counted in as many places, so that threads need not share one. */
 #define RISO_USER_LANES		32
@@ -67,21 +73,21 @@ struct riso_grant {
 };
 
 /**
- * struct riso_kdir - grants of one direction
+ * struct riso_kpath - grants for one path
  * @seq: number of the grant given last, from 1 on; 0 when there was none
  * @chunk: size that messages are cut to (payload bytes), rounded up to a multiple of the
  *	path MTU, 0 for uncut
  * @grant: grant n is in element n % 2
  * @pad: 0
  *
- * An element is overwritten only when it is void or riso_udir.taken says that it was
+ * An element is overwritten only when it is void or riso_upath.taken says that it was
  * taken. While that is being done riso_grant.seq is 0, and @seq is written last: what was
  * read of an element counts if riso_grant.seq was n before and after.
  *
  * Grant 1 follows grant 4294967295, and is in the same element: if the process has not taken
  * that one, it is lost.
  */
-struct riso_kdir {
+struct riso_kpath {
 	__u32 seq;
 	__u32 chunk;
 	struct riso_grant grant[2];
@@ -92,8 +98,8 @@ struct riso_kdir {
  * struct riso_kpage - what the kernel tells a process
  * @version: RISO_USER_VERSION
  * @mode: enum riso_user_mode
- * @classes: changes when the rules may give a registered queue pair another class or other
- *	flags than RISO_IOC_REGISTER answered last, or allow a wish that it refused
+ * @classes: changes when a registered queue pair may have another class, other flags or another
+ *	path than RISO_IOC_REGISTER answered last, or the rules allow a wish that it refused
  * @op_bytes: least cost of a work request
  * @header: bytes around the payload of each packet
  * @slice_ns: length of a slice
@@ -102,15 +108,18 @@ struct riso_kdir {
  * @window: cost bytes that may be posted and not completed, per queue pair
  * @over_target: 1 while an agent finds that latency flows wait longer than they should
  *	(Current99 above Target99), 0 otherwise
- * @pad32: 0
- * @looks_until: until then the kernel looks at riso_udir.want without a call, every 50 us or so; 0
+ * @paths: elements of @path that are in use, at least RISO_USER_DIRS; it never gets less
+ * @looks_until: until then the kernel looks at riso_upath.want without a call, every 50 us or so; 0
  *	for never
  * @looked: when the kernel looked last, while the process says that it polls. If that is long ago
  *	and riso_kpage.looks_until is to come, its timer is late, and RISO_IOC_WAIT is in its place
  * @rate: cost bytes per second that all may post together while there is a latency flow, 0 while
  *	there is none. What the path of a queue pair holds at this rate may be out besides @window
+ * @grants: changes with each grant, after riso_kpath.seq
+ * @pad32: 0
  * @pad: 0
- * @dir: grants
+ * @path: grants. The first two are those of enum riso_user_dir. Behind them are those of paths with
+ *	a limit: what goes there is posted under grants also while @mode is RISO_USER_OPEN
  */
 struct riso_kpage {
 	__u32 version;
@@ -122,16 +131,18 @@ struct riso_kpage {
 	__u64 sparse;
 	__u64 window;
 	__u32 over_target;
-	__u32 pad32;
+	__u32 paths;
 	__u64 looks_until;
 	__u64 looked;
 	__u64 rate;
-	__u64 pad[7];
-	struct riso_kdir dir[RISO_USER_DIRS];
+	__u32 grants;
+	__u32 pad32;
+	__u64 pad[6];
+	struct riso_kpath path[RISO_USER_PATHS];
 };
 
 /**
- * struct riso_udir - what a process tells of one direction
+ * struct riso_upath - what a process tells of one path
  * @want: cost bytes held for which there is no grant
  * @posted: cost bytes posted in all, with and without grants, ever growing
  * @done: of @posted, those that have completed
@@ -139,7 +150,7 @@ struct riso_kpage {
  * @taken: number of the last grant taken over
  * @pad: 0
  */
-struct riso_udir {
+struct riso_upath {
 	__u64 want;
 	__u64 posted;
 	__u64 done;
@@ -163,14 +174,15 @@ struct riso_upassed {
 
 /**
  * struct riso_upage - what a process tells the kernel
- * @dir: by direction
+ * @path: by path, see riso_kpage.path
  * @lanes: elements of @passed that are in use, the first ones
- * @polls: 1 while the process looks at riso_kdir.seq all the time, so that it need not be woken up
+ * @polls: 1 while the process looks at riso_kpage.grants all the time, so that it need not be
+ *	woken up
  * @pad: 0
  * @passed: what was posted in mode RISO_USER_OPEN and went straight to the device
  */
 struct riso_upage {
-	struct riso_udir dir[RISO_USER_DIRS];
+	struct riso_upath path[RISO_USER_PATHS];
 	__u32 lanes;
 	__u32 polls;
 	__u32 pad[14];
@@ -218,24 +230,26 @@ struct riso_ioc_attach {
  * @class_id: wish, an enum riso_class or RISO_CLASS_BY_RULE; the class in force is
  *	returned
  * @flags: 0; RISO_REGISTER_* are returned
+ * @path: 0; the elements of riso_kpage.path that the queue pair takes are returned, by direction
  * @pad: 0
  *
  * May be repeated: it then asks again. Errors: ENOENT when the process has no such
  * queue pair on the device; EPERM when no rule lets it choose that class; EINVAL for what
- * is no class, and for @flags or @pad that are not 0.
+ * is no class, and for @flags, @path or @pad that are not 0.
  */
 struct riso_ioc_register {
 	__u32 qpn;
 	__u32 class_id;
 	__u32 flags;
-	__u32 pad;
+	__u8 path[RISO_USER_DIRS];
+	__u8 pad[2];
 };
 
 #define RISO_IOC_REGISTER	_IOWR(RISO_IOC_MAGIC, 1, struct riso_ioc_register)
 
 /**
- * struct riso_ioc_wait - look at riso_udir.want, and wait for a grant
- * @seq: riso_kdir.seq as seen last
+ * struct riso_ioc_wait - look at riso_upath.want, and wait for a grant
+ * @grants: riso_kpage.grants as seen last
  * @mode: riso_kpage.mode as seen last
  * @timeout_us: how long to wait, 0 for not at all
  *
@@ -244,7 +258,7 @@ struct riso_ioc_register {
  * while another thread does.
  */
 struct riso_ioc_wait {
-	__u32 seq[RISO_USER_DIRS];
+	__u32 grants;
 	__u32 mode;
 	__u32 timeout_us;
 };

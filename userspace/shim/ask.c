@@ -23,12 +23,57 @@
 #include "line.h"
 #include "map.h"
 #include "member.h"
+#include "pay.h"
 #include "qp.h"
 #include "record.h"
 #include "shim.h"
 
 /* Serialises who asks the kernel: the last answer is the one in force. */
 pthread_mutex_t shim_class_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What was paid for a part of a piece was paid on the old path: the new one is paid in full. */
+static void take_back_paid(struct shim_qp *f, int dir)
+{
+	struct shim_rec *rec;
+	uint64_t paid = f->sq.paid;
+
+	if (!paid || !shim_queue_len(f))
+		return;
+	rec = shim_find_rec(f, f->sq.head);
+	if ((int)shim_get_dir(rec) != dir)
+		return;
+	shim_forget_paid(f, rec);
+	rec->cost += paid;
+	shim_add_cost(f, dir, paid);
+}
+
+/* Count what a flow holds, and will post, in the books of other paths. Its member is locked. */
+static void shim_move_books(struct shim_qp *f, const uint8_t *path)
+{
+	struct shim_book *book = f->ctx->m->book;
+	bool limited = false;
+	int dir;
+
+	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
+		uint32_t to = path[dir] < RISO_USER_PATHS ? path[dir] : dir;
+
+		if (to != f->book[dir])
+			take_back_paid(f, dir);
+		book[f->book[dir]].held -= f->cost[dir];
+		book[to].held += f->cost[dir];
+		if (f->full) {
+			book[f->book[dir]].stuck -= f->cost[dir];
+			book[to].stuck += f->cost[dir];
+		}
+		f->book[dir] = to;
+		limited = limited || to >= RISO_USER_DIRS;
+	}
+	__atomic_store_n(&f->limited, limited, __ATOMIC_RELAXED);
+	/* In the line of the new book. */
+	if (f->place == SHIM_PLACE_LINE &&
+	    f->in_line != shim_get_book(f, shim_find_rec(f, f->sq.head)))
+		shim_line_join(f);
+}
 
 /**
  * shim_ask_class_and_lock - ask the kernel for a class, and put it in force
@@ -41,19 +86,20 @@ pthread_mutex_t shim_class_lock = PTHREAD_MUTEX_INITIALIZER;
 int shim_ask_class_and_lock(struct shim_qp *f, uint32_t wish)
 {
 	struct shim_member *m = f->ctx->m;
-	uint32_t class_id = wish, flags = 0;
+	struct riso_ioc_register reg = { .qpn = f->qp->qp_num, .class_id = wish };
 	int err;
 
-	err = shim_member_register(m, f->qp->qp_num, &class_id, &flags);
+	err = shim_member_register(m, &reg);
 	if (err)
 		return err;
-	if (class_id != RISO_CLASS_LATENCY)
+	if (reg.class_id != RISO_CLASS_LATENCY)
 		shim_comp_join(f);
 	shim_lock(&m->lock);
 	f->alone = false;
-	f->class_id = class_id;
-	f->cut_imm = flags & RISO_REGISTER_CUT_IMM;
-	__atomic_store_n(&f->paced, class_id != RISO_CLASS_LATENCY, __ATOMIC_RELAXED);
+	f->class_id = reg.class_id;
+	f->cut_imm = reg.flags & RISO_REGISTER_CUT_IMM;
+	shim_move_books(f, reg.path);
+	__atomic_store_n(&f->paced, f->class_id != RISO_CLASS_LATENCY, __ATOMIC_RELAXED);
 	if (m->upage->lanes <= f->lane)
 		__atomic_store_n(&m->upage->lanes, f->lane + 1, __ATOMIC_RELAXED);
 	if (f->paced)

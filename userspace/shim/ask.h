@@ -42,11 +42,11 @@ static inline bool shim_qp_is_fresh(const struct shim_qp *f)
  *
  * Without a lock and without a barrier, as above.
  *
- * Return: true if the device is open no longer, and the class is a paced one.
+ * Return: true if it is open no longer, and the class is a paced one.
  */
 static inline bool shim_qp_is_shut(const struct shim_qp *f)
 {
-	return __atomic_load_n(&f->paced, __ATOMIC_RELAXED) && !shim_member_is_open(f->ctx->m);
+	return __atomic_load_n(&f->paced, __ATOMIC_RELAXED) && !shim_qp_is_open(f);
 }
 
 #endif /* SHIM_ASK_H */

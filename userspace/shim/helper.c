@@ -87,7 +87,7 @@ static bool spin(struct shim_member *m, const struct riso_ioc_wait *w)
 	shim_wait_kernel(m, &ask);
 	end = shim_sys.now() + (m->spin_ns < most ? m->spin_ns : most);
 	do {
-		if (shim_has_news(m->kpage, w->seq, w->mode))
+		if (shim_has_news(m->kpage, w->grants, w->mode))
 			return true;
 	} while (holds(m) && shim_sys.now() < end);
 	return false;
@@ -95,12 +95,12 @@ static bool spin(struct shim_member *m, const struct riso_ioc_wait *w)
 
 static struct riso_ioc_wait known(struct shim_member *m, uint32_t timeout_us)
 {
-	int dir;
+	uint32_t i;
 
-	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		m->asked[dir] = m->upage->dir[dir].want;
+	for (i = 0; i < m->terms.paths; i++)
+		m->asked[i] = m->upage->path[i].want;
 	return (struct riso_ioc_wait) {
-		.seq = { m->seq[RISO_USER_TX], m->seq[RISO_USER_RX] },
+		.grants = m->grants,
 		.mode = m->mode,
 		.timeout_us = timeout_us,
 	};
@@ -155,7 +155,7 @@ static void serve(struct shim_member *m, struct riso_ioc_wait *w, uint32_t *nap_
 {
 	bool forgets = false;
 	struct shim_qp *f;
-	int dir;
+	uint32_t i;
 
 	shim_lock(&m->lock);
 	m->round++;
@@ -170,8 +170,8 @@ static void serve(struct shim_member *m, struct riso_ioc_wait *w, uint32_t *nap_
 		shim_cq_update(f->cq);
 	}
 	*nap_us = how_long_nap(m, forgets);
-	for (dir = 0; dir < RISO_USER_DIRS && !m->held; dir++)
-		m->book[dir].ahead = 0;
+	for (i = 0; i < m->terms.paths && !m->held; i++)
+		m->book[i].ahead = 0;
 	shim_queue_drive(m);
 	m->waiting = m->held;
 	if (!*nap_us)
@@ -331,16 +331,16 @@ static bool must_ask(struct shim_member *m)
 {
 	bool wants = false, asked = true;
 	uint64_t now, looked, until;
-	int dir;
+	uint32_t i;
 
 	/* What is wanted ahead only, it may look for when it likes. */
 	if (m->naps && !m->held)
 		return false;
-	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
-		if (!m->upage->dir[dir].want)
+	for (i = 0; i < m->terms.paths; i++) {
+		if (!m->upage->path[i].want)
 			continue;
 		wants = true;
-		asked = asked && m->asked[dir];
+		asked = asked && m->asked[i];
 	}
 	if (!wants || !m->naps)
 		return !asked;

@@ -2,10 +2,10 @@
 /*
  * Lines: whose turn it is among the flows that hold something.
  *
- * Owns where such a flow waits. Flows stand in line for grants, in one line for each direction of
- * the next piece. Who drives looks at the first ones only, and stops where a grant does not suffice,
- * so that a post or a poll costs the same however many wait. A flow that waits for room is in
- * no line: it would be looked at in vain. It comes back when something of its own completes. If
+ * Owns where such a flow waits. Flows stand in line for grants, in one line for each path that the
+ * next piece may take. Who drives looks at the first ones only, and stops where a grant does not
+ * suffice, so that a post or a poll costs the same however many wait. A flow that waits for room is
+ * in no line: it would be looked at in vain. It comes back when something of its own completes. If
  * nothing of its own will, it waits for entries of the CQ, and comes back when another flow's do.
  *
  * Lock: everything here runs under shim_member.lock, in threads of the program and in the helper.
@@ -25,7 +25,7 @@
 void shim_line_leave(struct shim_qp *f)
 {
 	if (f->place == SHIM_PLACE_LINE)
-		TAILQ_REMOVE(&f->ctx->m->line[f->line_dir], f, line);
+		TAILQ_REMOVE(&f->ctx->m->line[f->in_line], f, line);
 	else if (f->place == SHIM_PLACE_ROOM)
 		TAILQ_REMOVE(&f->cq->crowd, f, line);
 	else if (f->place == SHIM_PLACE_ENTRY)
@@ -36,7 +36,7 @@ void shim_line_leave(struct shim_qp *f)
 static void stand_in_line(struct shim_qp *f)
 {
 	shim_line_leave(f);
-	f->line_dir = shim_get_dir(shim_find_rec(f, f->sq.head));
+	f->in_line = shim_get_book(f, shim_find_rec(f, f->sq.head));
 	f->place = SHIM_PLACE_LINE;
 }
 
@@ -47,7 +47,7 @@ static void stand_in_line(struct shim_qp *f)
 void shim_line_join(struct shim_qp *f)
 {
 	stand_in_line(f);
-	TAILQ_INSERT_TAIL(&f->ctx->m->line[f->line_dir], f, line);
+	TAILQ_INSERT_TAIL(&f->ctx->m->line[f->in_line], f, line);
 }
 
 /**
@@ -57,7 +57,7 @@ void shim_line_join(struct shim_qp *f)
 void shim_line_jump(struct shim_qp *f)
 {
 	stand_in_line(f);
-	TAILQ_INSERT_HEAD(&f->ctx->m->line[f->line_dir], f, line);
+	TAILQ_INSERT_HEAD(&f->ctx->m->line[f->in_line], f, line);
 }
 
 /**

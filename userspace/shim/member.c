@@ -51,27 +51,49 @@ struct riso_upage shim_no_upage;
 bool shim_member_is_open(const struct shim_member *m)
 {
 	return __atomic_load_n(&shim_member_kpage(m)->mode, __ATOMIC_RELAXED) !=
-		       RISO_USER_PACED ||
-	       __atomic_load_n(&m->gone, __ATOMIC_RELAXED) ||
+		       RISO_USER_PACED || shim_member_holds_none(m);
+}
+
+/**
+ * shim_member_holds_none - may nothing be held, whatever the kernel's page says?
+ * @m: the member
+ *
+ * Return: true if the kernel gives no grants, or nobody would post what is held.
+ */
+bool shim_member_holds_none(const struct shim_member *m)
+{
+	return __atomic_load_n(&m->gone, __ATOMIC_RELAXED) ||
 	       __atomic_load_n(&m->failed, __ATOMIC_RELAXED);
+}
+
+/**
+ * shim_member_sum_posted - sum up what a process has posted
+ * @m: the member, locked
+ *
+ * Return: cost bytes.
+ */
+uint64_t shim_member_sum_posted(const struct shim_member *m)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < m->terms.paths; i++)
+		sum += m->book[i].posted;
+	return sum;
 }
 
 /**
  * shim_has_news - has the kernel done something since?
  * @k: the kernel's page
- * @seq: riso_kdir.seq as seen last, by direction
+ * @grants: riso_kpage.grants as seen last
  * @mode: riso_kpage.mode as seen last
  *
  * Return: true if it has.
  */
-bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mode)
+bool shim_has_news(const struct riso_kpage *k, uint32_t grants, uint32_t mode)
 {
-	int dir;
-
-	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		if (__atomic_load_n(&k->dir[dir].seq, __ATOMIC_RELAXED) !=
-		    __atomic_load_n(&seq[dir], __ATOMIC_RELAXED))
-			return true;
+	if (__atomic_load_n(&k->grants, __ATOMIC_RELAXED) != grants)
+		return true;
 	return __atomic_load_n(&k->mode, __ATOMIC_RELAXED) != mode;
 }
 
@@ -84,7 +106,8 @@ bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mod
 bool shim_member_has_grants(const struct shim_member *m)
 {
 	return __atomic_load_n(&m->held, __ATOMIC_RELAXED) &&
-	       shim_has_news(shim_member_kpage(m), m->seq,
+	       shim_has_news(shim_member_kpage(m),
+			     __atomic_load_n(&m->grants, __ATOMIC_RELAXED),
 			     __atomic_load_n(&m->mode, __ATOMIC_RELAXED));
 }
 
@@ -102,20 +125,22 @@ bool shim_member_news(const struct shim_member *m)
 }
 
 /* One that is used is wanted once more, so that the next message finds one. */
-static void add_grant(struct shim_member *m, int dir, const struct riso_grant *g, uint32_t n)
+static void add_grant(struct shim_member *m, uint32_t path, const struct riso_grant *g, uint32_t n,
+		      uint64_t now)
 {
-	struct shim_book *book = &m->book[dir];
+	struct shim_book *book = &m->book[path];
 
 	shim_budget_add(&book->budget, g, n);
+	book->given_ns = now;
 	if (book->held)
 		book->ahead = g->bytes;
 }
 
 /* Who lets one go by wants none ahead. */
-static void skip_grant(struct shim_member *m, int dir, uint32_t n)
+static void skip_grant(struct shim_member *m, uint32_t path, uint32_t n)
 {
-	m->book[dir].budget.taken = n;
-	m->book[dir].ahead = 0;
+	m->book[path].budget.taken = n;
+	m->book[path].ahead = 0;
 }
 
 /**
@@ -126,10 +151,14 @@ void shim_member_read_terms(struct shim_member *m)
 {
 	const struct riso_kpage *k = m->kpage;
 	struct shim_terms *t = &m->terms;
-	int dir;
+	uint32_t paths = __atomic_load_n(&k->paths, __ATOMIC_RELAXED);
+	uint32_t i;
 
-	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		t->chunk[dir] = __atomic_load_n(&k->dir[dir].chunk, __ATOMIC_RELAXED);
+	/* The page of a member that does not take part has none. */
+	t->paths = paths < RISO_USER_DIRS ? RISO_USER_DIRS :
+		   paths < RISO_USER_PATHS ? paths : RISO_USER_PATHS;
+	for (i = 0; i < t->paths; i++)
+		t->chunk[i] = __atomic_load_n(&k->path[i].chunk, __ATOMIC_RELAXED);
 	t->header = __atomic_load_n(&k->header, __ATOMIC_RELAXED);
 	t->op_bytes = __atomic_load_n(&k->op_bytes, __ATOMIC_RELAXED);
 	t->slice_ns = __atomic_load_n(&k->slice_ns, __ATOMIC_RELAXED);
@@ -146,30 +175,32 @@ void shim_member_read_terms(struct shim_member *m)
 void shim_member_take(struct shim_member *m, uint64_t now)
 {
 	struct riso_grant g;
-	int dir;
+	uint32_t i;
 
+	/* Before the grants: one that comes after this is noticed. Pairs with the release there. */
+	__atomic_store_n(&m->grants, __atomic_load_n(&m->kpage->grants, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELAXED);
 	shim_member_read_terms(m);
 	__atomic_store_n(&m->mode, __atomic_load_n(&m->kpage->mode, __ATOMIC_RELAXED),
 			 __ATOMIC_RELAXED);
-	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
-		const struct riso_kdir *kdir = &m->kpage->dir[dir];
-		struct shim_budget *b = &m->book[dir].budget;
+	for (i = 0; i < m->terms.paths; i++) {
+		const struct riso_kpath *from = &m->kpage->path[i];
+		struct shim_budget *b = &m->book[i].budget;
 
-		__atomic_store_n(&m->seq[dir], __atomic_load_n(&kdir->seq, __ATOMIC_RELAXED),
-				 __ATOMIC_RELAXED);
-		if (m->seq[dir] == b->taken && !shim_budget_left(b))
+		if (__atomic_load_n(&from->seq, __ATOMIC_RELAXED) == b->taken &&
+		    !shim_budget_left(b))
 			continue;
 		if (shim_budget_expire(b, now))
-			m->book[dir].ahead = 0;
+			m->book[i].ahead = 0;
 		while (!shim_budget_full(b)) {
-			uint32_t n = riso_grantring_read(kdir, b->taken, &g);
+			uint32_t n = riso_grantring_read(from, b->taken, &g);
 
 			if (n == b->taken)
 				break;
 			if (g.not_after > now)
-				add_grant(m, dir, &g, n);
+				add_grant(m, i, &g, n, now);
 			else
-				skip_grant(m, dir, n);
+				skip_grant(m, i, n);
 		}
 	}
 }
@@ -180,13 +211,13 @@ void shim_member_take(struct shim_member *m, uint64_t now)
  */
 void shim_member_publish(struct shim_member *m)
 {
-	int dir;
+	uint32_t i;
 
 	if (!m->attached)
 		return;
-	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
-		const struct shim_book *book = &m->book[dir];
-		struct riso_udir *u = &m->upage->dir[dir];
+	for (i = 0; i < m->terms.paths; i++) {
+		const struct shim_book *book = &m->book[i];
+		struct riso_upath *u = &m->upage->path[i];
 		uint64_t left = shim_budget_left(&book->budget);
 		uint64_t held = book->held - book->stuck + (m->naps ? book->ahead : 0);
 		uint64_t want = held > left ? held - left : 0;
@@ -201,7 +232,7 @@ void shim_member_publish(struct shim_member *m)
 		__atomic_store_n(&u->taken, book->budget.taken, __ATOMIC_RELEASE);
 		__atomic_store_n(&u->want, want, __ATOMIC_RELEASE);
 		if (!want)
-			m->asked[dir] = false;
+			m->asked[i] = false;
 	}
 }
 
@@ -248,23 +279,13 @@ static int ask_by_file(struct shim_member *m, unsigned long request, const void 
 /**
  * shim_member_register - ask for the class of a queue pair
  * @m: the member, not locked
- * @qpn: number of the queue pair
- * @class_id: the wish, and the class in force
- * @flags: RISO_REGISTER_* in force
+ * @reg: the queue pair and the wish; what is in force
  *
  * Return: 0 or an error.
  */
-int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id,
-			 uint32_t *flags)
+int shim_member_register(struct shim_member *m, struct riso_ioc_register *reg)
 {
-	struct riso_ioc_register reg = { .qpn = qpn, .class_id = *class_id };
-	int err = ask_by_file(m, RISO_IOC_REGISTER, &reg);
-
-	if (err)
-		return err;
-	*class_id = reg.class_id;
-	*flags = reg.flags;
-	return 0;
+	return ask_by_file(m, RISO_IOC_REGISTER, reg);
 }
 
 /**
@@ -519,7 +540,7 @@ static struct shim_member *new_member(struct ibv_device *device)
 {
 	const char *name = shim_real.get_device_name(device);
 	struct shim_member *m;
-	int dir;
+	uint32_t i;
 
 	if (!has_file(name))
 		return NULL;
@@ -535,8 +556,8 @@ static struct shim_member *new_member(struct ibv_device *device)
 	shim_init_wake(m);
 	m->spin_ns = wanted_spin();
 	TAILQ_INIT(&m->busy);
-	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		TAILQ_INIT(&m->line[dir]);
+	for (i = 0; i < RISO_USER_PATHS; i++)
+		TAILQ_INIT(&m->line[i]);
 	m->refs = 1;
 	TAILQ_INSERT_TAIL(&shim_members.list, m, list);
 	return m;

@@ -23,13 +23,14 @@ enum {
 };
 
 /**
- * struct shim_book - what a member has done in one direction
- * @posted: cost bytes posted so far, for riso_udir.posted
- * @done: cost bytes known to be complete, for riso_udir.done
- * @debt: cost bytes posted without a grant, for riso_udir.debt
+ * struct shim_book - what a member has done on one path
+ * @posted: cost bytes posted so far, for riso_upath.posted
+ * @done: cost bytes known to be complete, for riso_upath.done
+ * @debt: cost bytes posted without a grant, for riso_upath.debt
  * @held: cost bytes that are held and not paid for
  * @stuck: cost bytes of @held whose flow waits for room, and could not use a grant
  * @ahead: cost bytes that are wanted beyond what is held, while the program polls
+ * @given_ns: when a grant was taken over last
  * @budget: grants that are not spent
  */
 struct shim_book {
@@ -39,12 +40,14 @@ struct shim_book {
 	uint64_t held;
 	uint64_t stuck;
 	uint64_t ahead;
+	uint64_t given_ns;
 	struct shim_budget budget;
 };
 
 /**
  * struct shim_terms - what the kernel's page said last of how to post
- * @chunk: riso_kdir.chunk, by direction
+ * @paths: number of paths, riso_kpage.paths
+ * @chunk: riso_kpath.chunk, by path
  * @header: riso_kpage.header
  * @op_bytes: riso_kpage.op_bytes
  * @slice_ns: riso_kpage.slice_ns
@@ -55,7 +58,8 @@ struct shim_book {
  * The page may change at any time, these do not while a batch is made.
  */
 struct shim_terms {
-	uint32_t chunk[RISO_USER_DIRS];
+	uint32_t paths;
+	uint32_t chunk[RISO_USER_PATHS];
 	uint32_t header;
 	uint32_t op_bytes;
 	uint32_t slice_ns;
@@ -86,20 +90,20 @@ struct shim_terms {
  * @kpage: the kernel's page, or an empty one; read without @lock
  * @upage: the page for the kernel, or an empty one
  * @terms: how to post
- * @book: what was held, posted and owed, by direction
+ * @book: what was held, posted and owed, by path
  * @slice: debt of sparse work requests
  * @held: number of records held; read without @lock
  * @hidden: number of pieces that are out with a completion that the program did not ask for;
  *	read without @lock
  * @busy: flows that hold something
  * @num_busy: number of flows in @busy
- * @line: those of them that stand in line for grants, by direction, the next in turn first
+ * @line: those of them that stand in line for grants, by path, the next in turn first
  * @waiting: something was held when the member was unlocked last
  * @classes: riso_kpage.classes when the kernel was asked last for the classes of flows that
  *	hold something; read without @lock
  * @retired: something has completed since shim_queue_drive() ran last
- * @asked: the kernel knows that grants are wanted, by direction
- * @seq: riso_kdir.seq as seen last, by direction; read without @lock
+ * @asked: the kernel knows that grants are wanted, by path
+ * @grants: riso_kpage.grants as seen last; read without @lock
  * @mode: riso_kpage.mode as seen last; read without @lock
  * @round: number of the helper's present round, which counts from 0
  * @polls: number of times of %SHIM_POLL_NS in which the program has polled an active CQ
@@ -132,18 +136,18 @@ struct shim_member {
 	const struct riso_kpage *kpage;
 	struct riso_upage *upage;
 	struct shim_terms terms;
-	struct shim_book book[RISO_USER_DIRS];
+	struct shim_book book[RISO_USER_PATHS];
 	struct shim_slice slice;
 	uint32_t held;
 	uint32_t hidden;
 	struct shim_qp_list busy;
 	uint32_t num_busy;
-	struct shim_line line[RISO_USER_DIRS];
+	struct shim_line line[RISO_USER_PATHS];
 	bool waiting;
 	uint32_t classes;
 	bool retired;
-	bool asked[RISO_USER_DIRS];
-	uint32_t seq[RISO_USER_DIRS];
+	bool asked[RISO_USER_PATHS];
+	uint32_t grants;
 	uint32_t mode;
 	uint32_t round;
 	uint32_t polls;
@@ -173,15 +177,16 @@ extern struct riso_kpage shim_no_kpage;
 extern struct riso_upage shim_no_upage;
 
 bool shim_member_is_open(const struct shim_member *m);
-bool shim_has_news(const struct riso_kpage *k, const uint32_t *seq, uint32_t mode);
+bool shim_has_news(const struct riso_kpage *k, uint32_t grants, uint32_t mode);
+uint64_t shim_member_sum_posted(const struct shim_member *m);
+bool shim_member_holds_none(const struct shim_member *m);
 bool shim_member_has_grants(const struct shim_member *m);
 bool shim_member_news(const struct shim_member *m);
 void shim_member_read_terms(struct shim_member *m);
 void shim_member_take(struct shim_member *m, uint64_t now);
 void shim_member_publish(struct shim_member *m);
 void shim_member_set_naps(struct shim_member *m, bool naps);
-int shim_member_register(struct shim_member *m, uint32_t qpn, uint32_t *class_id,
-			 uint32_t *flags);
+int shim_member_register(struct shim_member *m, struct riso_ioc_register *reg);
 void shim_wait_kernel(struct shim_member *m, const struct riso_ioc_wait *w);
 void shim_member_close_file(struct shim_member *m);
 void shim_free_member(struct shim_member *m);

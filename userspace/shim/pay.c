@@ -27,6 +27,8 @@
 
 /* What is held this long without a grant goes out as debt. */
 static const uint64_t deadline_ns = 1000000000;
+/* The same on a path with a limit, which may be low, and have many queue pairs wait for it */
+static const uint64_t limited_deadline_ns = 60 * 1000000000ULL;
 
 enum {
 	/* Whole work requests without a completion, in a row. */
@@ -67,7 +69,7 @@ static uint32_t count_path_pieces(const struct shim_qp *f, const struct shim_rec
 
 static uint32_t chunk_size(const struct shim_qp *f, const struct shim_rec *rec)
 {
-	uint32_t chunk = f->ctx->m->terms.chunk[shim_get_dir(rec)];
+	uint32_t chunk = f->ctx->m->terms.chunk[shim_get_book(f, rec)];
 
 	if (chunk && f->path_bytes > chunk)
 		chunk = riso_chunk_fill(chunk, f->path_bytes, count_path_pieces(f, rec), MAX_PIECE);
@@ -124,7 +126,7 @@ uint64_t shim_sum_cost(const struct shim_qp *f, const struct shim_rec *rec)
  */
 void shim_add_cost(struct shim_qp *f, int dir, int64_t cost)
 {
-	struct shim_book *book = &f->ctx->m->book[dir];
+	struct shim_book *book = &f->ctx->m->book[f->book[dir]];
 
 	book->held += cost;
 	f->cost[dir] += cost;
@@ -148,7 +150,7 @@ void shim_set_full(struct shim_qp *f, bool full)
 		return;
 	f->full = full;
 	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		book[dir].stuck += full ? f->cost[dir] : -f->cost[dir];
+		book[f->book[dir]].stuck += full ? f->cost[dir] : -f->cost[dir];
 }
 
 /**
@@ -158,7 +160,7 @@ void shim_set_full(struct shim_qp *f, bool full)
  */
 void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec)
 {
-	f->ctx->m->book[shim_get_dir(rec)].done += f->sq.paid;
+	f->ctx->m->book[shim_get_book(f, rec)].done += f->sq.paid;
 	f->sq.paid = 0;
 }
 
@@ -166,13 +168,16 @@ void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec)
  * shim_get_piece - find the piece that goes out next
  * @f: a flow that holds something; its member is locked
  * @open: everything goes out, uncut
+ * @device_open: so does what takes no path with a limit
  * @p: filled in
  */
-void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p)
+void shim_get_piece(const struct shim_qp *f, bool open, bool device_open, struct shim_piece *p)
 {
 	p->rec = shim_find_rec(f, f->sq.head);
 	p->chunk = shim_get_cut_size(f, p->rec);
 	p->dir = shim_get_dir(p->rec);
+	p->book = f->book[p->dir];
+	p->free = p->book < RISO_USER_DIRS && device_open;
 	p->fetch = riso_wr_is_fetch(p->rec->wr.opcode);
 	p->len = 0;
 	shim_get_next_piece(f, open, p);
@@ -187,7 +192,7 @@ void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p)
 void shim_get_next_piece(const struct shim_qp *f, bool open, struct shim_piece *p)
 {
 	uint32_t left = p->rec->len - f->sq.cur.done;
-	uint32_t len = riso_chunk_next(left, open ? 0 : p->chunk);
+	uint32_t len = riso_chunk_next(left, open || p->free ? 0 : p->chunk);
 
 	if (len != p->len || !len)
 		p->cost = shim_compute_cost(f, len);
@@ -205,7 +210,8 @@ static bool shim_charge_sparse(struct shim_qp *f, const struct shim_piece *p, ui
 	struct shim_member *m = f->ctx->m;
 	uint32_t chunk;
 
-	if (p->rec->seq < f->refusable || p->cut)
+	/* The sparse part of the device is none of a path's. */
+	if (p->rec->seq < f->refusable || p->cut || p->book >= RISO_USER_DIRS)
 		return false;
 	chunk = chunk_size(f, p->rec);
 	if (chunk && p->rec->len > chunk)
@@ -226,7 +232,7 @@ static bool shim_charge_sparse(struct shim_qp *f, const struct shim_piece *p, ui
 enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, uint64_t now)
 {
 	struct shim_member *m = f->ctx->m;
-	const struct shim_budget *b = &m->book[p->dir].budget;
+	const struct shim_budget *b = &m->book[p->book].budget;
 	uint64_t due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
 	uint64_t since = p->rec->queued_ns;
 
@@ -236,7 +242,11 @@ enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, uint64_t
 		return PAY_GRANT;
 	if (since < f->progress_ns)
 		since = f->progress_ns;
-	return now - since >= deadline_ns ? PAY_DEBT : PAY_NOT;
+	/* Others of its line had them. */
+	if (since < m->book[p->book].given_ns)
+		since = m->book[p->book].given_ns;
+	return now - since >= (p->book < RISO_USER_DIRS ? deadline_ns : limited_deadline_ns) ?
+	       PAY_DEBT : PAY_NOT;
 }
 
 /**
@@ -427,8 +437,7 @@ static bool is_in_time(const struct shim_cq *c, uint64_t now)
 /* Take a sample of the rate at which the process posts, when it is time for one. */
 static void rate_process(struct shim_qp *f, uint64_t now)
 {
-	const struct shim_book *book = f->ctx->m->book;
-	uint64_t posted = book[RISO_USER_TX].posted + book[RISO_USER_RX].posted;
+	uint64_t posted = shim_member_sum_posted(f->ctx->m);
 	uint64_t span = now - f->rated_ns;
 	uint64_t rate;
 
@@ -497,7 +506,7 @@ void shim_measure_path(struct shim_qp *f, const struct shim_slot *slot)
  */
 bool shim_pay_part(struct shim_qp *f, const struct shim_piece *p)
 {
-	struct shim_book *book = &f->ctx->m->book[p->dir];
+	struct shim_book *book = &f->ctx->m->book[p->book];
 	uint64_t left = shim_budget_left(&book->budget);
 	uint64_t due = p->cost - f->sq.paid;
 

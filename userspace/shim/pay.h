@@ -17,9 +17,11 @@ struct shim_slot;
  * @rec: record of the message
  * @chunk: bytes of each piece of the message but the last, 0 if it is not cut
  * @dir: direction of the data, enum riso_user_dir
+ * @book: number of the book that it counts in
  * @fetch: it takes one of the queue pair's max_rd_atomic
  * @len: bytes of the piece
  * @cost: cost bytes of the piece
+ * @free: its path is open, so it goes out, whatever holds for others of the flow
  * @last: the message ends with the piece
  * @cut: the piece is not the whole message
  */
@@ -27,9 +29,11 @@ struct shim_piece {
 	struct shim_rec *rec;
 	uint32_t chunk;
 	uint16_t dir;
+	uint16_t book;
 	bool fetch;
 	uint32_t len;
 	uint64_t cost;
+	bool free;
 	bool last;
 	bool cut;
 };
@@ -52,7 +56,7 @@ uint64_t shim_sum_cost(const struct shim_qp *f, const struct shim_rec *rec);
 void shim_add_cost(struct shim_qp *f, int dir, int64_t cost);
 void shim_set_full(struct shim_qp *f, bool full);
 void shim_forget_paid(struct shim_qp *f, const struct shim_rec *rec);
-void shim_get_piece(const struct shim_qp *f, bool open, struct shim_piece *p);
+void shim_get_piece(const struct shim_qp *f, bool open, bool device_open, struct shim_piece *p);
 void shim_get_next_piece(const struct shim_qp *f, bool open, struct shim_piece *p);
 enum pay shim_choose_pay(struct shim_qp *f, const struct shim_piece *p, uint64_t now);
 void shim_keep_spare(struct shim_qp *f);

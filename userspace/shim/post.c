@@ -40,7 +40,7 @@ static bool goes_ahead(const struct shim_qp *f)
 /* Everything goes out, whether there is a grant or not. */
 static bool is_open(const struct shim_qp *f)
 {
-	return goes_ahead(f) || shim_member_is_open(f->ctx->m);
+	return goes_ahead(f) || shim_qp_is_open(f);
 }
 
 /* Account for the next slot as posted. */
@@ -110,7 +110,7 @@ void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
 		.seq = p->rec->seq,
 		.cost = cost,
 		.total = p->rec->len,
-		.dir = p->dir,
+		.book = p->book,
 		.flags = shim_get_slot_flags(f, p, open),
 	};
 	wr->wr_id = (uintptr_t)slot;
@@ -135,7 +135,7 @@ void shim_make_piece(struct shim_qp *f, const struct shim_piece *p, bool open,
  * @sq: of the flow
  * @used: of its CQ
  * @slice: of the member
- * @budget: of the member, by direction
+ * @budget: of the flow's books, by direction
  * @timed: of the flow
  * @timed_ns: of the flow
  */
@@ -173,7 +173,7 @@ static void set_mark(const struct shim_qp *f, struct mark *k)
 	k->used = f->cq->used;
 	k->slice = m->slice;
 	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		k->budget[dir] = m->book[dir].budget;
+		k->budget[dir] = m->book[f->book[dir]].budget;
 	k->timed = f->timed;
 	k->timed_ns = f->timed_ns;
 }
@@ -187,7 +187,7 @@ static void return_to_mark(struct shim_qp *f, const struct mark *k)
 	f->cq->used = k->used;
 	m->slice = k->slice;
 	for (dir = 0; dir < RISO_USER_DIRS; dir++)
-		m->book[dir].budget = k->budget[dir];
+		m->book[f->book[dir]].budget = k->budget[dir];
 	f->timed = k->timed;
 	f->timed_ns = k->timed_ns;
 }
@@ -195,7 +195,7 @@ static void return_to_mark(struct shim_qp *f, const struct mark *k)
 /* Charge a piece that the provider has taken. */
 static void shim_charge_piece(struct shim_qp *f, const struct paid *k)
 {
-	struct shim_book *book = &f->ctx->m->book[k->dir];
+	struct shim_book *book = &f->ctx->m->book[f->book[k->dir]];
 	uint64_t part = k->due < k->rec->cost ? k->due : k->rec->cost;
 
 	book->posted += k->due;
@@ -332,6 +332,7 @@ enum turn {
 /**
  * struct batch - what is given to the provider together
  * @open: everything goes out
+ * @device_open: what takes no path with a limit goes out; the same for both fills of a batch
  * @open_pay: how it is paid for then, %PAY_DEBT or %PAY_NOTHING
  * @now: time
  * @num: number of pieces
@@ -342,6 +343,7 @@ enum turn {
  */
 struct batch {
 	bool open;
+	bool device_open;
 	enum pay open_pay;
 	uint64_t now;
 	uint32_t num;
@@ -361,6 +363,7 @@ static void fill_batch(struct shim_qp *f, uint64_t tail, uint32_t most, struct b
 	struct shim_member *m = f->ctx->m;
 	struct shim_piece *p = &b->p;
 	uint64_t turn = 0;
+	bool open;
 
 	b->pay = PAY_NOTHING;
 	for (b->num = 0; b->num < most && f->sq.head != tail; b->num++) {
@@ -369,11 +372,12 @@ static void fill_batch(struct shim_qp *f, uint64_t tail, uint32_t most, struct b
 		if (b->num && !p->last)
 			shim_get_next_piece(f, b->open, p);
 		else
-			shim_get_piece(f, b->open, p);
+			shim_get_piece(f, b->open, b->device_open, p);
 		/* Others want their turn, too. */
 		if (b->num && m->num_busy > 1 && !b->open && turn + p->len > p->chunk)
 			return;
-		if (!shim_has_room(f, p, b->open)) {
+		open = b->open || p->free;
+		if (!shim_has_room(f, p, open)) {
 			shim_set_full(f, true);
 			return;
 		}
@@ -381,13 +385,14 @@ static void fill_batch(struct shim_qp *f, uint64_t tail, uint32_t most, struct b
 		k->dir = p->dir;
 		k->due = p->cost - (f->sq.paid < p->cost ? f->sq.paid : p->cost);
 		k->last = p->last;
-		b->pay = b->open ? b->open_pay : shim_choose_pay(f, p, b->now);
+		b->pay = b->open ? b->open_pay : p->free ? PAY_NOTHING :
+			 shim_choose_pay(f, p, b->now);
 		k->pay = b->pay;
 		if (k->pay == PAY_NOT)
 			return;
 		if (k->pay == PAY_GRANT)
-			shim_budget_spend(&m->book[p->dir].budget, k->due);
-		shim_make_piece(f, p, b->open, &b->wr[b->num], f->sge + b->num * f->max_sge);
+			shim_budget_spend(&m->book[p->book].budget, k->due);
+		shim_make_piece(f, p, open, &b->wr[b->num], f->sge + b->num * f->max_sge);
 		b->wr[b->num].next = NULL;
 		if (b->num)
 			b->wr[b->num - 1].next = &b->wr[b->num];
@@ -413,7 +418,8 @@ static enum turn post_some(struct shim_qp *f, uint64_t now)
 	shim_set_full(f, false);
 	slot = f->sq.slot;
 	b.open = is_open(f);
-	b.open_pay = shim_member_is_open(f->ctx->m) ? PAY_NOTHING : PAY_DEBT;
+	b.device_open = shim_member_is_open(f->ctx->m);
+	b.open_pay = shim_qp_is_open(f) ? PAY_NOTHING : PAY_DEBT;
 	b.now = now;
 	shim_keep_spare(f);
 	set_mark(f, &before);
@@ -464,10 +470,10 @@ static void end_turn(struct shim_qp *f, enum turn turn, bool posted)
 }
 
 /*
- * Flow by flow, those in line in one direction, until the grants do not suffice. True if one of
- * them goes on in the other direction.
+ * Flow by flow, those in line for one path, until the grants do not suffice. True if one of them
+ * goes on in another line.
  */
-static bool drive_line(struct shim_member *m, int dir, uint64_t now)
+static bool drive_line(struct shim_member *m, uint32_t line, uint64_t now)
 {
 	bool turned = false;
 	uint32_t stopped = 0;
@@ -475,11 +481,11 @@ static bool drive_line(struct shim_member *m, int dir, uint64_t now)
 	enum turn turn;
 	uint64_t posted;
 
-	while ((f = TAILQ_FIRST(&m->line[dir])) && stopped < m->num_busy) {
+	while ((f = TAILQ_FIRST(&m->line[line])) && stopped < m->num_busy) {
 		posted = f->sq.slot;
 		turn = post_some(f, now);
 		end_turn(f, turn, f->sq.slot != posted);
-		turned = turned || (f->place == SHIM_PLACE_LINE && f->line_dir != dir);
+		turned = turned || (f->place == SHIM_PLACE_LINE && f->in_line != line);
 		if (turn == TURN_BROKE)
 			break;
 		stopped = turn == TURN_STOPPED ? stopped + 1 : 0;
@@ -495,7 +501,9 @@ static void unpark_all(struct shim_member *m)
 	struct shim_qp *f;
 
 	TAILQ_FOREACH(f, &m->busy, busy)
-		shim_line_admit(f);
+		if (shim_qp_is_open(f) ||
+		    shim_get_book(f, shim_find_rec(f, f->sq.head)) < RISO_USER_DIRS)
+			shim_line_admit(f);
 }
 
 /**
@@ -508,7 +516,7 @@ void shim_queue_drive(struct shim_member *m)
 {
 	bool again = m->num_busy;
 	uint64_t now;
-	int dir;
+	uint32_t i;
 
 	m->retired = false;
 	if (again && shim_member_is_open(m))
@@ -517,8 +525,8 @@ void shim_queue_drive(struct shim_member *m)
 		again = false;
 		now = shim_sys.now();
 		shim_member_take(m, now);
-		for (dir = 0; dir < RISO_USER_DIRS; dir++)
-			again = drive_line(m, dir, now) || again;
+		for (i = 0; i < m->terms.paths; i++)
+			again = drive_line(m, i, now) || again;
 	}
 	shim_member_publish(m);
 }

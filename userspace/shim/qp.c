@@ -122,6 +122,7 @@ static const struct refusal *prepare(struct shim_ctx *ctx, struct ibv_qp_init_at
 	f->sig_all = attr->sq_sig_all;
 	f->class_wish = shim_get_default_wish();
 	f->class_id = RISO_CLASS_BANDWIDTH;
+	f->book[RISO_USER_RX] = RISO_USER_RX;
 	if (!shim_reserve_entries(c)) {
 		free_flow(f);
 		return &no_cq_room;

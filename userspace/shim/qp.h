@@ -31,6 +31,8 @@ struct shim_ctx;
  * @classes: riso_kpage.classes when the kernel was asked for the class; read without the lock
  * @paced: its class is a paced one, so calls go straight only while the device is open; changes
  *	with @alone and @class_id, read without a lock
+ * @limited: the kernel limits a path that it takes, so calls go straight only where its class is
+ *	not a paced one; changes with @book, read without a lock
  * @sig_all: the program wants a completion of each work request
  * @ex: the queue pair has ibv_wr_* functions
  * @lane: what goes straight meanwhile is counted in this element of riso_upage.passed
@@ -38,7 +40,7 @@ struct shim_ctx;
  * @busy: entry of &shim_member.busy while something is held
  * @line: entry of what @place says
  * @place: where the flow waits while something is held
- * @line_dir: its line, if it stands in one
+ * @in_line: number of its line, if it stands in one
  * @alone: the kernel does not govern the queue pair; changes under shim_class_lock and
  *	shim_member.lock
  * @raw: the program may post to the queue pair, or poll its CQ, without libibverbs, so the shim
@@ -62,6 +64,7 @@ struct shim_ctx;
  * @refusable: number of the first work request that can still be refused to its caller
  * @refusable_last: number of the last work request that can still be refused to its caller
  * @full: the piece that goes next waits for room, not for a grant
+ * @book: numbers of the books that it counts in, by direction; changes with @class_id
  * @cost: cost bytes of this flow in shim_book.held, by direction
  * @refused: error of the provider for the record at the head, 0 if there is none
  * @progress_ns: when a piece was posted or paid for last, in nanoseconds of CLOCK_MONOTONIC
@@ -91,6 +94,7 @@ struct shim_qp {
 	enum shim_qp_state state;
 	uint32_t classes;
 	bool paced;
+	bool limited;
 	bool sig_all;
 	bool ex;
 	uint32_t lane;
@@ -98,7 +102,7 @@ struct shim_qp {
 	TAILQ_ENTRY(shim_qp) busy;
 	TAILQ_ENTRY(shim_qp) line;
 	enum shim_place place;
-	int line_dir;
+	uint32_t in_line;
 	bool alone;
 	bool raw;
 	uint32_t class_wish;
@@ -117,6 +121,7 @@ struct shim_qp {
 	uint64_t refusable;
 	uint64_t refusable_last;
 	bool full;
+	uint32_t book[RISO_USER_DIRS];
 	uint64_t cost[RISO_USER_DIRS];
 	int refused;
 	uint64_t progress_ns;

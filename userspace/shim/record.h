@@ -85,4 +85,16 @@ static inline enum riso_user_dir shim_get_dir(const struct shim_rec *rec)
 	return riso_wr_is_read(rec->wr.opcode) ? RISO_USER_RX : RISO_USER_TX;
 }
 
+/**
+ * shim_get_book - get the book that a record counts in
+ * @f: the flow; its member is locked
+ * @rec: the record
+ *
+ * Return: the number of the book, and of the path.
+ */
+static inline uint32_t shim_get_book(const struct shim_qp *f, const struct shim_rec *rec)
+{
+	return f->book[shim_get_dir(rec)];
+}
+
 #endif /* SHIM_RECORD_H */

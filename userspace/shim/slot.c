@@ -122,7 +122,7 @@ static void shim_retire_slot(struct shim_qp *f, struct shim_slot *slot)
 	uint64_t out = sq->slot - f->slots->tail;
 
 	m->retired = true;
-	m->book[slot->dir].done += slot->cost;
+	m->book[slot->book].done += slot->cost;
 	sq->cost -= slot->cost;
 	if (slot->flags & SHIM_SLOT_CHUNK)
 		sq->chunks--;

@@ -39,7 +39,7 @@ enum {
  * @cost: cost bytes of the posted work request
  * @total: bytes of the whole message
  * @flags: SHIM_SLOT_*
- * @dir: direction of the data, enum riso_user_dir
+ * @book: number of the book that it counts in
  */
 struct shim_slot {
 	uint64_t wr_id;
@@ -47,7 +47,7 @@ struct shim_slot {
 	uint64_t cost;
 	uint32_t total;
 	uint16_t flags;
-	uint16_t dir;
+	uint16_t book;
 };
 
 /**

@@ -162,6 +162,20 @@ void shim_qp_step(struct shim_qp *f, enum shim_qp_event event)
 }
 
 /**
+ * shim_qp_is_open - may everything of a flow go out at once?
+ * @f: the flow, its member locked or not
+ *
+ * Return: true if neither the device nor a path of it is held.
+ */
+bool shim_qp_is_open(const struct shim_qp *f)
+{
+	const struct shim_member *m = f->ctx->m;
+
+	return shim_member_is_open(m) &&
+	       (!__atomic_load_n(&f->limited, __ATOMIC_RELAXED) || shim_member_holds_none(m));
+}
+
+/**
  * shim_qp_passes - shall calls go straight to the provider?
  * @f: the flow
  *
@@ -173,7 +187,7 @@ void shim_qp_step(struct shim_qp *f, enum shim_qp_event event)
  */
 bool shim_qp_passes(const struct shim_qp *f)
 {
-	bool free = f->class_id == RISO_CLASS_LATENCY || shim_member_is_open(f->ctx->m);
+	bool free = f->class_id == RISO_CLASS_LATENCY || shim_qp_is_open(f);
 
 	return (f->alone || (free && !f->sq.silent)) &&
 	       !shim_queue_len(f) && !f->build.open && !f->sq.chunks;

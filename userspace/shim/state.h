@@ -64,6 +64,7 @@ enum shim_qp_event {
 
 enum shim_qp_state shim_get_next_state(enum shim_qp_state from, enum shim_qp_event event);
 void shim_qp_step(struct shim_qp *f, enum shim_qp_event event);
+bool shim_qp_is_open(const struct shim_qp *f);
 bool shim_qp_passes(const struct shim_qp *f);
 void shim_qp_pass(struct shim_qp *f);
 

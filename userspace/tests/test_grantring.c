@@ -17,7 +17,7 @@
 /* As many as a test on one processor needs for the reader to be interrupted in between */
 enum { ROUNDS = 20000000 };
 
-static struct riso_kdir page;
+static struct riso_kpath page;
 
 static struct riso_grant grant_of(uint32_t seq)
 {

@@ -92,7 +92,8 @@ void null_grant(uint64_t bytes)
 		.not_after = shim_sys.now() + GRANT_NS, .bytes = bytes, .seq = ++grants,
 	};
 
-	riso_grantring_write(&kpage.k.dir[RISO_USER_TX], &g);
+	riso_grantring_write(&kpage.k.path[RISO_USER_TX], &g);
+	__atomic_add_fetch(&kpage.k.grants, 1, __ATOMIC_RELEASE);
 }
 
 /* As the timer of the kernel does, if it is time */
@@ -136,10 +137,11 @@ static int null_ioctl(int fd, unsigned long request, ...)
 	if (request == RISO_IOC_REGISTER) {
 		reg = arg;
 		reg->class_id = class_given;
+		reg->path[RISO_USER_RX] = RISO_USER_RX;
 	} else if (request == RISO_IOC_WAIT) {
 		w = arg;
 		calls += pthread_equal(program, pthread_self());
-		if (!keeps_grants && upage.u.dir[RISO_USER_TX].want)
+		if (!keeps_grants && upage.u.path[RISO_USER_TX].want)
 			give();
 		else if (w->timeout_us)
 			usleep(w->timeout_us);
@@ -195,7 +197,7 @@ static int null_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 /* The kernel looks by itself after who polls. Only who has the member's lock says so here. */
 static void look_after_poller(void)
 {
-	if (upage.u.polls && !keeps_grants && upage.u.dir[RISO_USER_TX].want)
+	if (upage.u.polls && !keeps_grants && upage.u.path[RISO_USER_TX].want)
 		give();
 }
 
@@ -309,8 +311,8 @@ void null_start(void)
 	kpage.k.version = RISO_USER_VERSION;
 	kpage.k.header = 58;
 	kpage.k.window = UINT64_MAX;
-	kpage.k.dir[RISO_USER_TX].chunk = 4096;
-	kpage.k.dir[RISO_USER_RX].chunk = 4096;
+	kpage.k.path[RISO_USER_TX].chunk = 4096;
+	kpage.k.path[RISO_USER_RX].chunk = 4096;
 	plain = null_open_device(&device);
 	shimmed = shim_open_device(&device);
 }

@@ -103,8 +103,10 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 		fake_kernel.wish = reg->class_id;
 		fake_kernel.registers++;
 		assert_int_equal(reg->flags, 0);
+		assert_int_equal(reg->path[0] + reg->path[1] + reg->pad[0] + reg->pad[1], 0);
 		reg->class_id = fake_kernel.class_id;
 		reg->flags = fake_kernel.register_flags;
+		memcpy(reg->path, fake_kernel.path, sizeof(reg->path));
 		break;
 	case RISO_IOC_WAIT:
 		w = arg;
@@ -214,9 +216,9 @@ uint64_t fake_cost(uint64_t len)
 	return shim_cost(len, FAKE_MTU, FAKE_HEADER, fake_kernel.k.op_bytes);
 }
 
-void fake_grant_until(int dir, uint64_t bytes, uint64_t not_after)
+void fake_grant_until(int path, uint64_t bytes, uint64_t not_after)
 {
-	struct riso_kdir *k = &fake_kernel.k.dir[dir];
+	struct riso_kpath *k = &fake_kernel.k.path[path];
 	const struct riso_grant g = {
 		.not_after = not_after,
 		.bytes = bytes,
@@ -224,26 +226,27 @@ void fake_grant_until(int dir, uint64_t bytes, uint64_t not_after)
 	};
 
 	riso_grantring_write(k, &g);
-	fake_kernel.granted[dir] += bytes;
+	__atomic_add_fetch(&fake_kernel.k.grants, 1, __ATOMIC_RELEASE);
+	fake_kernel.granted[path] += bytes;
 }
 
-void fake_grant(int dir, uint64_t bytes)
+void fake_grant(int path, uint64_t bytes)
 {
-	fake_grant_until(dir, bytes, fake_kernel.now + 10 * MSEC);
+	fake_grant_until(path, bytes, fake_kernel.now + 10 * MSEC);
 }
 
 /* What is posted is paid for. */
 void fake_check_books(void)
 {
-	int dir;
+	int i;
 
-	for (dir = 0; dir < RISO_USER_DIRS; dir++) {
-		const struct riso_udir *u = &fake_kernel.u.dir[dir];
+	for (i = 0; i < RISO_USER_PATHS; i++) {
+		const struct riso_upath *u = &fake_kernel.u.path[i];
 
 		assert_true(u->done <= u->posted);
 		assert_true(u->debt <= u->posted);
-		if (fake_kernel.k.mode == RISO_USER_PACED)
-			assert_true(u->posted - u->debt <= fake_kernel.granted[dir]);
+		if (fake_kernel.k.mode == RISO_USER_PACED || i >= RISO_USER_DIRS)
+			assert_true(u->posted - u->debt <= fake_kernel.granted[i]);
 	}
 }
 
@@ -275,8 +278,11 @@ void fake_kernel_reset(void)
 	fake_kernel.k.slice_ns = MSEC;
 	fake_kernel.k.window = 1ULL << 40;
 	fake_kernel.k.mode = RISO_USER_PACED;
-	fake_kernel.k.dir[0].chunk = FAKE_CHUNK;
-	fake_kernel.k.dir[1].chunk = FAKE_CHUNK;
+	fake_kernel.k.paths = RISO_USER_DIRS;
+	fake_kernel.k.path[0].chunk = FAKE_CHUNK;
+	fake_kernel.k.path[1].chunk = FAKE_CHUNK;
+	fake_kernel.path[RISO_USER_TX] = RISO_USER_TX;
+	fake_kernel.path[RISO_USER_RX] = RISO_USER_RX;
 	fake_kernel.class_id = RISO_CLASS_BANDWIDTH;
 	fake_kernel.register_flags = 0;
 	fake_kernel.open_err = 0;

@@ -33,6 +33,7 @@ struct fake_kernel {
 	};
 	uint32_t class_id;		/* class that REGISTER returns */
 	uint32_t register_flags;	/* flags that it returns */
+	uint8_t path[RISO_USER_DIRS];	/* paths that it returns */
 	uint32_t wish;			/* class that the last REGISTER asked for */
 	int open_err;			/* error of open(), 0 for none */
 	int attach_err;			/* error of ATTACH */
@@ -51,7 +52,7 @@ struct fake_kernel {
 	char attached_to[64];		/* device of the last ATTACH */
 	uint32_t reported;		/* queue pair of the last REPORT */
 	uint32_t reason;		/* reason of the last REPORT */
-	uint64_t granted[RISO_USER_DIRS]; /* sum of all grants, in cost bytes */
+	uint64_t granted[RISO_USER_PATHS]; /* sum of all grants, in cost bytes */
 	uint32_t timeout;		/* of the last WAIT with a timeout, in us */
 	bool run_helper;		/* helper threads start */
 	void *(*helper)(void *arg);	/* function of the helper threads */
@@ -91,7 +92,7 @@ uint64_t fake_cost(uint64_t len);
  * @dir: direction, one of RISO_USER_*
  * @bytes: cost bytes
  */
-void fake_grant(int dir, uint64_t bytes);
+void fake_grant(int path, uint64_t bytes);
 
 /**
  * fake_grant_until - grant until some time
@@ -99,7 +100,7 @@ void fake_grant(int dir, uint64_t bytes);
  * @bytes: cost bytes
  * @not_after: time in ns from which on the grant is void
  */
-void fake_grant_until(int dir, uint64_t bytes, uint64_t not_after);
+void fake_grant_until(int path, uint64_t bytes, uint64_t not_after);
 
 /**
  * fake_check_books - fail the test unless all that was posted is paid for

@@ -68,7 +68,7 @@ int fake_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		if (err) {
 			*bad_wr = fake_verbs.names_none ? NULL : wr;
 			if (qp->chunk_then)
-				fake_kernel.k.dir[RISO_USER_TX].chunk = qp->chunk_then;
+				fake_kernel.k.path[RISO_USER_TX].chunk = qp->chunk_then;
 			break;
 		}
 	}

@@ -30,6 +30,8 @@ static const struct prog_tests * const all[] = {
 	&prog_pay_tests,
 	&prog_line_tests,
 	&prog_class_tests,
+	&prog_path_tests,
+	&prog_path_mix_tests,
 	&prog_teardown_tests,
 	&prog_cq_size_tests,
 	&prog_cq_room_tests,

@@ -176,7 +176,7 @@ static void expect_inactive_soon(struct prog *p)
 		fake_kernel.now += MSEC;
 	}
 	assert_false(c->active);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 }
 
 /* One of class latency passes when what it had out without a completion is done. */

@@ -75,7 +75,7 @@ static void polls_cheaply(void **state)
 	fake_run(p->qp, UINT32_MAX);
 	prog_expect_none(p);
 	assert_true(fake_kernel.clocks > clocks + 101);
-	assert_int_equal(fake_kernel.u.dir[0].done,
+	assert_int_equal(fake_kernel.u.path[0].done,
 			 SHIM_SLOTS / 2 * fake_cost(FAKE_CHUNK));
 	fake_kernel.k.mode = RISO_USER_OPEN;
 	prog_expect_none(p);

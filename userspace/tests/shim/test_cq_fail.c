@@ -88,13 +88,13 @@ static void end_failing(struct failing *t)
 	for (rounds = 0; rounds < 1000; rounds++) {
 		num += see_failed(t);
 		if (num == t->qps * t->wrs &&
-		    fake_kernel.u.dir[0].posted == fake_kernel.u.dir[0].done)
+		    fake_kernel.u.path[0].posted == fake_kernel.u.path[0].done)
 			break;
 		for (i = 0; i < t->qps; i++)
 			fake_run(t->qp[i], UINT32_MAX);
 	}
 	assert_int_equal(num, t->qps * t->wrs);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 	forget_failing(t);
 }
 

@@ -216,10 +216,10 @@ static void chunks_rounded(void **state)
 {
 	struct prog *p = *state;
 
-	fake_kernel.k.dir[0].chunk = 3 * FAKE_MTU + 1;
+	fake_kernel.k.path[0].chunk = 3 * FAKE_MTU + 1;
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 6 * FAKE_MTU,
 				   IBV_SEND_SIGNALED), 0);
-	assert_int_equal(fake_kernel.u.dir[0].want,
+	assert_int_equal(fake_kernel.u.path[0].want,
 			 fake_cost(4 * FAKE_MTU) + fake_cost(2 * FAKE_MTU));
 	prog_pump(p, 1, 1);
 	assert_int_equal(p->qp->posted, 2);

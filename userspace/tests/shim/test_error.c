@@ -19,8 +19,8 @@ static void refused_at_once(void **state)
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), EINVAL);
 	p->qp->refuse = ENOMEM;
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, 8, IBV_SEND_SIGNALED), ENOMEM);
-	assert_int_equal(fake_kernel.u.dir[0].posted, 0);
-	assert_int_equal(fake_kernel.u.dir[0].want, 0);
+	assert_int_equal(fake_kernel.u.path[0].posted, 0);
+	assert_int_equal(fake_kernel.u.path[0].want, 0);
 	p->qp->refuse = 0;
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
 	fake_run(p->qp, 1);
@@ -67,8 +67,8 @@ static void refused_event(void **state)
 		prog_expect(p, i, IBV_WC_WR_FLUSH_ERR);
 	prog_expect_none(p);
 	for (i = 0; i < RISO_USER_DIRS; i++) {
-		assert_int_equal(fake_kernel.u.dir[i].want, 0);
-		assert_int_equal(fake_kernel.u.dir[i].posted, fake_kernel.u.dir[i].done);
+		assert_int_equal(fake_kernel.u.path[i].want, 0);
+		assert_int_equal(fake_kernel.u.path[i].posted, fake_kernel.u.path[i].done);
 	}
 }
 
@@ -93,7 +93,7 @@ static void expect_refused(struct prog *p)
 	prog_expect(p, 1, IBV_WC_LOC_QP_OP_ERR);
 	prog_expect(p, 2, IBV_WC_WR_FLUSH_ERR);
 	prog_expect_none(p);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 }
 
 static void refused_midway(void **state)
@@ -130,7 +130,7 @@ static void refused_in_error(void **state)
 	prog_expect(p, 1, IBV_WC_WR_FLUSH_ERR);
 	prog_expect(p, 2, IBV_WC_WR_FLUSH_ERR);
 	prog_expect_none(p);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 }
 
 /* The second call of post_send and all that follow are refused. */
@@ -187,7 +187,7 @@ static void error_in_the_middle(void **state)
 	prog_expect_none(p);
 	/* The rest of the first was not posted, the others were not cut. */
 	assert_int_equal(p->qp->posted, 6 + 3);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 	/* And who posts later hears of it. */
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 9, MB, 0), 0);
 	fake_run(p->qp, UINT32_MAX);

@@ -23,7 +23,7 @@ static void forked(void **state)
 
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
-	want = fake_kernel.u.dir[0].want;
+	want = fake_kernel.u.path[0].want;
 	pid = fork();
 	if (!pid) {
 		bool ok = shim_qp_is_direct(f) && fake_kernel.closed == fake_kernel.opened &&
@@ -32,7 +32,7 @@ static void forked(void **state)
 		prog_post(p->qp, IBV_WR_RDMA_WRITE, 2, MB, IBV_SEND_SIGNALED);
 		id = p->qp->sq[0].wr.wr_id;
 		ok = ok && p->qp->posted == 1 && id == 2 &&
-		     fake_kernel.u.dir[0].want == want;
+		     fake_kernel.u.path[0].want == want;
 		/* What it opens anew is governed; here it has the address of the first. */
 		shim_map_del(&shim_ctxs, fake_ctx);
 		fake_ctx = shim_open_device(&fake_verbs.device);
@@ -41,7 +41,7 @@ static void forked(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(fake_kernel.u.dir[0].want, want);
+	assert_int_equal(fake_kernel.u.path[0].want, want);
 	prog_pump(p, 1, 1);
 }
 

@@ -318,7 +318,7 @@ static void helper_naps(void **state)
 	poll_until_nap(p);
 	/* One grant is wanted beyond what is held. */
 	poll_for(p, 1);
-	assert_true(fake_kernel.u.dir[0].want + fake_kernel.u.dir[0].posted >
+	assert_true(fake_kernel.u.path[0].want + fake_kernel.u.path[0].posted >
 		    2000 * fake_cost(FAKE_CHUNK));
 	waits = __atomic_load_n(&fake_kernel.waits, __ATOMIC_RELAXED);
 	fake_kernel.k.looks_until = UINT64_MAX;
@@ -360,7 +360,7 @@ static void naps_until_armed(void **state)
 /* A program that polls, and has held nothing for a while, wants nothing ahead. */
 static void wants_ahead_no_more(void **state)
 {
-	__u64 *want = &fake_kernel.u.dir[RISO_USER_TX].want;
+	__u64 *want = &fake_kernel.u.path[RISO_USER_TX].want;
 	struct prog *p = *state;
 	struct ibv_wc wc;
 	uint32_t i;

@@ -141,12 +141,12 @@ static void back_in_line_wants(void **state)
 		prog_expect_none(p);
 		assert_int_equal(qp[i]->posted, 2);
 	}
-	assert_int_equal(fake_kernel.u.dir[RISO_USER_TX].want, 0);
+	assert_int_equal(fake_kernel.u.path[RISO_USER_TX].want, 0);
 	for (i = 0; i < 4; i++)
 		fake_run(qp[i], UINT32_MAX);
 	prog_expect_none(p);
 	prog_expect_none(p);
-	assert_int_equal(fake_kernel.u.dir[RISO_USER_TX].want, 4 * 14 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[RISO_USER_TX].want, 4 * 14 * fake_cost(FAKE_CHUNK));
 	for (i = 0; i < 4; i++)
 		shim_destroy_qp(&qp[i]->ex.qp_base);
 }

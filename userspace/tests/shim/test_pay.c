@@ -16,26 +16,26 @@ static void grants_spent_exactly(void **state)
 
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 64 * FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
-	assert_int_equal(fake_kernel.u.dir[0].want, 64 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].want, 64 * fake_cost(FAKE_CHUNK));
 	assert_int_equal(p->qp->posted, 0);
 	/* Odd sizes: what is left pays for a part of the next. */
 	for (i = 1; i <= 64; i++) {
 		fake_grant(RISO_USER_TX, fake_cost(FAKE_CHUNK) / 2 + 1);
 		prog_expect_none(p);
-		assert_int_equal(fake_kernel.u.dir[0].taken, fake_kernel.k.dir[0].seq);
-		assert_int_equal(fake_kernel.u.dir[0].posted,
+		assert_int_equal(fake_kernel.u.path[0].taken, fake_kernel.k.path[0].seq);
+		assert_int_equal(fake_kernel.u.path[0].posted,
 				 i * (fake_cost(FAKE_CHUNK) / 2 + 1));
 		assert_int_equal(p->qp->posted, i * (fake_cost(FAKE_CHUNK) / 2 + 1) /
 				 fake_cost(FAKE_CHUNK));
-		assert_int_equal(fake_kernel.u.dir[0].want,
+		assert_int_equal(fake_kernel.u.path[0].want,
 				 64 * fake_cost(FAKE_CHUNK) -
-				 fake_kernel.u.dir[0].posted);
+				 fake_kernel.u.path[0].posted);
 		fake_run(p->qp, UINT32_MAX);
 	}
-	assert_int_equal(fake_kernel.u.dir[0].debt, 0);
+	assert_int_equal(fake_kernel.u.path[0].debt, 0);
 	prog_pump(p, 1, 1);
-	assert_int_equal(fake_kernel.u.dir[0].posted, 64 * fake_cost(FAKE_CHUNK));
-	assert_int_equal(fake_kernel.u.dir[0].done, 64 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].posted, 64 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].done, 64 * fake_cost(FAKE_CHUNK));
 }
 
 /* As the kernel does: grants for what is wanted, and for nothing else. */
@@ -46,7 +46,7 @@ static void grant_wanted(struct prog *p, uint64_t wr_id)
 	uint32_t rounds;
 
 	for (rounds = 0; rounds < 10000; rounds++) {
-		want = fake_kernel.u.dir[0].want;
+		want = fake_kernel.u.path[0].want;
 		if (want)
 			fake_grant(RISO_USER_TX, want < 5000 ? want : 5000);
 		fake_run(p->qp, UINT32_MAX);
@@ -55,9 +55,9 @@ static void grant_wanted(struct prog *p, uint64_t wr_id)
 		fake_kernel.now += 1000;
 	}
 	assert_int_equal(wc.wr_id, wr_id);
-	assert_int_equal(fake_kernel.u.dir[0].debt, 0);
-	assert_int_equal(fake_kernel.u.dir[0].want, 0);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].debt, 0);
+	assert_int_equal(fake_kernel.u.path[0].want, 0);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 	fake_check_books();
 }
 
@@ -67,13 +67,13 @@ static void repriced(void **state)
 	struct prog *p = *state;
 	uint32_t i;
 
-	fake_kernel.k.dir[0].chunk = 128 * KB;
+	fake_kernel.k.path[0].chunk = 128 * KB;
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, MB,
 				   IBV_SEND_SIGNALED), 0);
 	fake_grant(RISO_USER_TX, 100 * KB);
 	prog_expect_none(p);
-	assert_int_equal(fake_kernel.u.dir[0].posted, 100 * KB);
-	fake_kernel.k.dir[0].chunk = 1000;
+	assert_int_equal(fake_kernel.u.path[0].posted, 100 * KB);
+	fake_kernel.k.path[0].chunk = 1000;
 	grant_wanted(p, 1);
 	for (i = 0; i < PROG_DEPTH; i++)
 		assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 2, 64,
@@ -91,9 +91,9 @@ static void large_send(void **state)
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 1, MB, IBV_SEND_SIGNALED), 0);
 	prog_pump(p, 1, 1);
 	assert_int_equal(p->qp->posted, 1);
-	assert_int_equal(fake_kernel.u.dir[0].debt, 0);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_cost(MB));
-	assert_int_equal(fake_kernel.u.dir[0].done, fake_cost(MB));
+	assert_int_equal(fake_kernel.u.path[0].debt, 0);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_cost(MB));
+	assert_int_equal(fake_kernel.u.path[0].done, fake_cost(MB));
 }
 
 /* It could not use a grant: it asks again when there is room. */
@@ -105,20 +105,20 @@ static void full_wants_nothing(void **state)
 	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, 8 * FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
-	assert_int_equal(fake_kernel.u.dir[0].want, 8 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].want, 8 * fake_cost(FAKE_CHUNK));
 	for (left = 7; left; left--) {
 		fake_grant(RISO_USER_TX, fake_cost(FAKE_CHUNK));
 		prog_expect_none(p);
 		assert_int_equal(p->qp->posted, 8 - left);
-		assert_int_equal(fake_kernel.u.dir[0].want, 0);
+		assert_int_equal(fake_kernel.u.path[0].want, 0);
 		fake_run(p->qp, 1);
 		prog_expect_none(p);
-		assert_int_equal(fake_kernel.u.dir[0].want, left * fake_cost(FAKE_CHUNK));
+		assert_int_equal(fake_kernel.u.path[0].want, left * fake_cost(FAKE_CHUNK));
 		fake_check_books();
 	}
 	prog_pump(p, 1, 1);
-	assert_int_equal(fake_kernel.u.dir[0].posted, 8 * fake_cost(FAKE_CHUNK));
-	assert_int_equal(fake_kernel.u.dir[0].want, 0);
+	assert_int_equal(fake_kernel.u.path[0].posted, 8 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].want, 0);
 }
 
 static void void_grants(void **state)
@@ -130,7 +130,7 @@ static void void_grants(void **state)
 	fake_grant_until(RISO_USER_TX, MB, fake_kernel.now);
 	prog_expect_none(p);
 	assert_int_equal(p->qp->posted, 0);
-	assert_int_equal(fake_kernel.u.dir[0].taken, 1);
+	assert_int_equal(fake_kernel.u.path[0].taken, 1);
 	/* Taken, and void before it could be spent. */
 	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
 	fake_grant_until(RISO_USER_TX, 4 * fake_cost(FAKE_CHUNK), fake_kernel.now + 10);
@@ -140,14 +140,14 @@ static void void_grants(void **state)
 	fake_run(p->qp, 1);
 	prog_expect_none(p);
 	assert_int_equal(p->qp->posted, 1);
-	assert_int_equal(fake_kernel.u.dir[0].want, 7 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].want, 7 * fake_cost(FAKE_CHUNK));
 	/* Two are missed, only the later ones are there. */
 	fake_grant_until(RISO_USER_TX, 1, fake_kernel.now);
 	fake_grant_until(RISO_USER_TX, 1, fake_kernel.now);
 	fake_grant(RISO_USER_TX, fake_cost(FAKE_CHUNK));
 	prog_expect_none(p);
 	assert_int_equal(p->qp->posted, 2);
-	assert_int_equal(fake_kernel.u.dir[0].taken, 5);
+	assert_int_equal(fake_kernel.u.path[0].taken, 5);
 	/* A second without any. */
 	fake_kernel.now += 999 * MSEC;
 	fake_run(p->qp, 1);
@@ -156,7 +156,7 @@ static void void_grants(void **state)
 	fake_kernel.now += MSEC;
 	prog_drive(p);
 	assert_int_equal(p->qp->posted, 3);
-	assert_int_equal(fake_kernel.u.dir[0].debt, fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].debt, fake_cost(FAKE_CHUNK));
 }
 
 static void sparse(void **state)
@@ -167,7 +167,7 @@ static void sparse(void **state)
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 1, FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 1);
-	assert_int_equal(fake_kernel.u.dir[0].debt, fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].debt, fake_cost(FAKE_CHUNK));
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 2, 64, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(p->qp->posted, 2);
 	/* The slice is spent; and who has something held is not sparse. */
@@ -196,7 +196,7 @@ static void sparse_beside_bulk(void **state)
 	assert_int_equal(p->qp->posted, 0);
 	assert_int_equal(prog_post(other, IBV_WR_SEND, 2, 64, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(other->posted, 1);
-	assert_int_equal(fake_kernel.u.dir[0].debt, fake_cost(64));
+	assert_int_equal(fake_kernel.u.path[0].debt, fake_cost(64));
 	/* Behind the bulk it would be out of order. */
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 3, 64, 0), 0);
 	assert_int_equal(p->qp->posted, 0);
@@ -208,7 +208,7 @@ static void sparse_beside_bulk(void **state)
 	fake_kernel.now += MSEC;
 	prog_drive(p);
 	assert_int_equal(other->posted, 2);
-	assert_int_equal(fake_kernel.u.dir[0].debt, 2 * fake_cost(64));
+	assert_int_equal(fake_kernel.u.path[0].debt, 2 * fake_cost(64));
 	shim_destroy_qp(&other->ex.qp_base);
 }
 
@@ -237,8 +237,8 @@ static void open_and_paced(void **state)
 		fake_run(p->qp, UINT32_MAX);
 	}
 	assert_int_equal(id, n);
-	assert_int_equal(fake_kernel.u.dir[0].want, 0);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].want, 0);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 }
 
 static void close_device(void)
@@ -265,12 +265,12 @@ static void paced_midway(void **state)
 	assert_int_equal(fake_kernel.k.mode, RISO_USER_PACED);
 	assert_int_equal(p->qp->posted, 3);
 	/* What it took was free when it was given it. */
-	assert_int_equal(fake_kernel.u.dir[0].posted, 3 * fake_cost(FAKE_CHUNK));
-	assert_int_equal(fake_kernel.u.dir[0].debt, 0);
-	fake_kernel.granted[RISO_USER_TX] += fake_kernel.u.dir[0].posted;
+	assert_int_equal(fake_kernel.u.path[0].posted, 3 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].debt, 0);
+	fake_kernel.granted[RISO_USER_TX] += fake_kernel.u.path[0].posted;
 	p->qp->refuse = 0;
 	prog_pump(p, 0, 6);
-	assert_int_equal(fake_kernel.u.dir[0].debt, 0);
+	assert_int_equal(fake_kernel.u.path[0].debt, 0);
 }
 
 /* Two flows take turns. */
@@ -315,11 +315,11 @@ static void asks_again(void **state)
 	assert_int_equal(fake_kernel.waits, waits);
 	fake_grant(RISO_USER_TX, 16 * fake_cost(FAKE_CHUNK));
 	prog_expect_none(p);
-	assert_int_equal(fake_kernel.u.dir[0].want, 0);
+	assert_int_equal(fake_kernel.u.path[0].want, 0);
 	assert_int_equal(fake_kernel.waits, waits);
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 3, 8 * FAKE_CHUNK,
 				   IBV_SEND_SIGNALED), 0);
-	assert_int_equal(fake_kernel.u.dir[0].want, 8 * fake_cost(FAKE_CHUNK));
+	assert_int_equal(fake_kernel.u.path[0].want, 8 * fake_cost(FAKE_CHUNK));
 	assert_int_equal(fake_kernel.waits, waits + 1);
 	prog_pump(p, 1, 3);
 }
@@ -364,9 +364,9 @@ static void long_path(void **state)
 	assert_int_equal(count_out(p, 2000000000, 0), 1);
 	/* What is posted grows until it fills the path. */
 	for (i = 0; i < 12; i++) {
-		posted = fake_kernel.u.dir[0].posted;
+		posted = fake_kernel.u.path[0].posted;
 		out = count_out(p, 41 * chunk_ns, 0);
-		posted = fake_kernel.u.dir[0].posted - posted;
+		posted = fake_kernel.u.path[0].posted - posted;
 		assert_in_range(out, 1, SHIM_SLOTS);
 		assert_true(posted < 62 * chunk);
 	}

@@ -47,7 +47,7 @@ static void keys_in_order(void **state)
 	uint32_t i;
 
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 0, 2 * FAKE_CHUNK, 0), 0);
-	before = fake_kernel.u.dir[0].want;
+	before = fake_kernel.u.path[0].want;
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
 		struct ibv_send_wr wr = {
 			.wr_id = i,
@@ -61,7 +61,7 @@ static void keys_in_order(void **state)
 
 		assert_int_equal(ibv_post_send(&p->qp->ex.qp_base, &wr, &bad), 0);
 	}
-	assert_int_equal(fake_kernel.u.dir[0].want - before,
+	assert_int_equal(fake_kernel.u.path[0].want - before,
 			 fake_cost(0) + fake_cost(3 * FAKE_CHUNK));
 	assert_int_equal(p->qp->posted, 0);
 	prog_pump(p, 0, ARRAY_SIZE(opcodes));
@@ -135,7 +135,7 @@ static void binds(void **state)
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 99, 8, 0), ENOMEM);
 	assert_int_equal(p->qp->posted, 5 + PROG_DEPTH);
 	prog_pump(p, 4, PROG_DEPTH);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 }
 
 /* Straight to the provider, with the completion that it was not told of. */
@@ -169,8 +169,8 @@ static void unsignaled(void **state)
 			prog_expect_none(p);
 		}
 	}
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
-	assert_int_equal(fake_kernel.u.dir[0].want, 0);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
+	assert_int_equal(fake_kernel.u.path[0].want, 0);
 }
 
 static void sig_all(void **state)

@@ -268,7 +268,7 @@ static void thread_at_once(void **state)
 	fake_kernel.wish = 0;
 	assert_int_equal(prog_post(p->qp, IBV_WR_SEND, 2, 8, IBV_SEND_SIGNALED), 0);
 	assert_int_equal(fake_kernel.wish, RISO_CLASS_BY_RULE);
-	fake_kernel.granted[RISO_USER_TX] += fake_kernel.u.dir[RISO_USER_TX].posted;
+	fake_kernel.granted[RISO_USER_TX] += fake_kernel.u.path[RISO_USER_TX].posted;
 	prog_pump(p, 2, 1);
 }
 
@@ -308,7 +308,7 @@ static void told_no_thread(void **state)
 	assert_int_equal(fake_kernel.wish, RISO_CLASS_BY_RULE);
 	assert_false(f->alone);
 	assert_int_equal(p->qp->posted, 2);
-	fake_kernel.granted[RISO_USER_TX] += fake_kernel.u.dir[RISO_USER_TX].posted;
+	fake_kernel.granted[RISO_USER_TX] += fake_kernel.u.path[RISO_USER_TX].posted;
 	prog_pump(p, 3, 1);
 }
 

@@ -75,11 +75,11 @@ static void depth_open(void **state)
 	}
 	assert_int_equal(p->qp->posted, 5 * PROG_DEPTH);
 	/* All that followed the first signaled one went straight. */
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
-	assert_int_equal(fake_kernel.u.dir[0].posted, (PROG_DEPTH / 2 + 1) * fake_cost(MB));
-	assert_int_equal(fake_kernel.u.dir[0].posted + fake_kernel.u.passed[0].bytes[0],
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
+	assert_int_equal(fake_kernel.u.path[0].posted, (PROG_DEPTH / 2 + 1) * fake_cost(MB));
+	assert_int_equal(fake_kernel.u.path[0].posted + fake_kernel.u.passed[0].bytes[0],
 			 5 * PROG_DEPTH * fake_cost(MB));
-	assert_int_equal(fake_kernel.u.dir[0].debt, 0);
+	assert_int_equal(fake_kernel.u.path[0].debt, 0);
 }
 
 static void slots_bound(void **state)
@@ -133,8 +133,8 @@ static void window_bound(void **state)
 			fake_grant(RISO_USER_TX, 64 * fake_cost(FAKE_CHUNK));
 			prog_expect_none(p);
 			assert_true(p->qp->posted - p->qp->run <= window);
-			assert_true(fake_kernel.u.dir[0].posted -
-				    fake_kernel.u.dir[0].done <= fake_kernel.k.window);
+			assert_true(fake_kernel.u.path[0].posted -
+				    fake_kernel.u.path[0].done <= fake_kernel.k.window);
 			if (p->qp->posted % 64 == 0 && i)
 				break;
 			fake_run(p->qp, 1);
@@ -155,12 +155,12 @@ static void never_stuck(void **state)
 		assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_READ, i, MB, 0), 0);
 	fake_run(p->qp, UINT32_MAX);
 	fake_kernel.k.mode = RISO_USER_PACED;
-	fake_kernel.granted[RISO_USER_RX] += fake_kernel.u.dir[RISO_USER_RX].posted;
+	fake_kernel.granted[RISO_USER_RX] += fake_kernel.u.path[RISO_USER_RX].posted;
 	fake_kernel.k.window = fake_cost(FAKE_CHUNK);
 	assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_READ, 33, MB,
 				   IBV_SEND_SIGNALED), 0);
 	prog_pump(p, 33, 1);
-	assert_int_equal(fake_kernel.u.dir[1].posted, fake_kernel.u.dir[1].done);
+	assert_int_equal(fake_kernel.u.path[1].posted, fake_kernel.u.path[1].done);
 }
 
 /* A device whose send queue has hardly more entries than the program wants */

@@ -27,8 +27,8 @@ static void flush(void **state)
 	for (i = 0; i < PROG_DEPTH; i++)
 		prog_expect(p, i, IBV_WC_WR_FLUSH_ERR);
 	prog_expect_none(p);
-	assert_int_equal(fake_kernel.u.dir[0].want, 0);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].want, 0);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 }
 
 /* What the device has it sends before it tells that the send queue is drained. */
@@ -45,7 +45,7 @@ static void drained(void **state)
 	prog_modify(p, IBV_QPS_SQD);
 	assert_true(p->qp->posted > posted);
 	assert_int_equal(fake_verbs.given, 1);
-	assert_int_equal(fake_kernel.u.dir[0].want, 0);
+	assert_int_equal(fake_kernel.u.path[0].want, 0);
 	prog_modify(p, IBV_QPS_RTS);
 	prog_pump(p, 2, 1);
 	prog_expect_none(p);
@@ -66,8 +66,8 @@ static void reset(void **state)
 		fake_run(p->qp, 2);
 		prog_modify(p, IBV_QPS_RESET);
 		prog_modify(p, IBV_QPS_RTS);
-		assert_int_equal(fake_kernel.u.dir[0].want, 0);
-		assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+		assert_int_equal(fake_kernel.u.path[0].want, 0);
+		assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 		assert_int_equal(prog_post(p->qp, IBV_WR_RDMA_WRITE, 3, 20 * FAKE_CHUNK,
 					   IBV_SEND_SIGNALED), 0);
 		prog_pump(p, 3, 1);
@@ -128,8 +128,8 @@ static void tear_down_once(struct prog *p)
 	fake_verbs.runs_on = NULL;
 	assert_false(cq->overflow);
 	shim_destroy_cq(ibv_cq_ex_to_cq(&cq->cq));
-	assert_int_equal(fake_kernel.u.dir[0].want, 0);
-	assert_int_equal(fake_kernel.u.dir[0].posted, fake_kernel.u.dir[0].done);
+	assert_int_equal(fake_kernel.u.path[0].want, 0);
+	assert_int_equal(fake_kernel.u.path[0].posted, fake_kernel.u.path[0].done);
 	fake_kernel.now += 20 * MSEC;
 }
 

@@ -63,8 +63,8 @@ static void threads(void **state)
 		__atomic_store_n(&fake_kernel.k.mode, done % 5 == 4 ? RISO_USER_OPEN :
 				 RISO_USER_PACED, __ATOMIC_RELAXED);
 		for (i = 0; i < RISO_USER_DIRS; i++)
-			if (__atomic_load_n(&fake_kernel.u.dir[i].taken, __ATOMIC_ACQUIRE) ==
-			    fake_kernel.k.dir[i].seq)
+			if (__atomic_load_n(&fake_kernel.u.path[i].taken, __ATOMIC_ACQUIRE) ==
+			    fake_kernel.k.path[i].seq)
 				fake_grant(i, 4 * fake_cost(FAKE_CHUNK));
 		__atomic_add_fetch(&fake_kernel.now, 1000, __ATOMIC_RELAXED);
 		usleep(10);
@@ -129,8 +129,8 @@ static void *switch_poll(void *arg)
 
 static void grant_when_taken(void)
 {
-	if (__atomic_load_n(&fake_kernel.u.dir[RISO_USER_TX].taken, __ATOMIC_ACQUIRE) ==
-	    fake_kernel.k.dir[RISO_USER_TX].seq)
+	if (__atomic_load_n(&fake_kernel.u.path[RISO_USER_TX].taken, __ATOMIC_ACQUIRE) ==
+	    fake_kernel.k.path[RISO_USER_TX].seq)
 		fake_grant(RISO_USER_TX, 8 * fake_cost(FAKE_CHUNK));
 	__atomic_add_fetch(&fake_kernel.now, 1000, __ATOMIC_RELAXED);
 }
@@ -165,7 +165,7 @@ static void switches(void **state)
 	assert_false(switching.wrong);
 	assert_int_equal(switching.next, switching.posted + ASKED_EACH - 1);
 	straight = fake_kernel.u.passed[0].bytes[RISO_USER_TX];
-	assert_true(straight && fake_kernel.u.dir[RISO_USER_TX].posted);
+	assert_true(straight && fake_kernel.u.path[RISO_USER_TX].posted);
 }
 
 /*

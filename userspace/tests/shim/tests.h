@@ -20,6 +20,8 @@ struct prog_tests {
 
 extern const struct prog_tests prog_arm_tests;
 extern const struct prog_tests prog_class_tests;
+extern const struct prog_tests prog_path_tests;
+extern const struct prog_tests prog_path_mix_tests;
 extern const struct prog_tests prog_comp_tests;
 extern const struct prog_tests prog_cq_fail_tests;
 extern const struct prog_tests prog_cq_room_tests;
