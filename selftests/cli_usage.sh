@@ -73,6 +73,12 @@ help_as_option()
 	[ "$(rdma-isolate -h)" = "$(rdma-isolate help)" ]
 }
 
+version_as_option()
+{
+	[[ $(rdma-isolate --version) =~ ^rdma-isolate\ [0-9]+\.[0-9]+,\ JSON\ [0-9]+$ ]] &&
+	[ "$(rdma-isolate -V)" = "$(rdma-isolate --version)" ]
+}
+
 run_has_help()
 {
 	[[ $(rdma-isolate run --help) == *"--ucx-verbs "* ]] &&
@@ -99,7 +105,7 @@ ends_with()
 }
 
 ktap_print_header
-ktap_set_plan 88
+ktap_set_plan 89
 usage "usage:"
 usage "one of: dev, flow, group, budget, path, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" device
 usage "one of: dev, flow, group, budget, path, rule, statistic, monitor, top, explain, doctor, calibrate, dump, sync, apply, run, unload, help" de
@@ -188,5 +194,6 @@ check "JSON is valid for a setter" json_is_empty rule delete id 1
 check "help and completion agree" help_is_complete
 check "completion of run" run_is_completed
 check "--help and -h" help_as_option
+check "--version and -V" version_as_option
 check "options are named for options only" no_option_meant
 ktap_finished

@@ -416,7 +416,7 @@ void cmd_help(FILE *file)
 	      "       rdma-isolate unload\n"
 	      "       rdma-isolate run [--class CLASS] [--ucx-verbs] [-v] -- PROGRAM [ARGUMENT]...\n"
 	      "       rdma-isolate OBJECT help | help OBJECT\n"
-	      "       rdma-isolate -V | help | -h | --help\n"
+	      "       rdma-isolate -V | --version | help | -h | --help\n"
 	      "    -b  run the commands of a file, - is standard input: all or none\n"
 	      "    -d  text with details; JSON always has them\n"
 	      "    -j  JSON, an array of objects\n"

@@ -72,6 +72,7 @@ int main(int argc, char **argv)
 {
 	static const struct option words[] = {
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{ }
 	};
 	struct printer out = { .file = stdout };
@@ -103,7 +104,7 @@ int main(int argc, char **argv)
 			cmd_help(stdout);
 			return CMD_DONE;
 		default:
-			return usage_error("options are -b FILE, -d, -j, -p, -V and -h (--help)");
+			return usage_error("options are -b FILE, -d, -j, -p, -V (--version) and -h (--help)");
 		}
 	}
 

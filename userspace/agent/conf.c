@@ -43,7 +43,7 @@
 	"  --peer DEV=ADDRESS  instead of its peers in the file; may be repeated\n" \
 	"  --listen ADDRESS, --port NUMBER, --ref-period TIME, --law default|paper,\n" \
 	"  --metrics off|PORT  instead of what the file says\n" \
-	"  --help or -h, --version\n"
+	"  --help or -h, --version or -V\n"
 
 #define NOTHING "neither [SECTION] nor KEY = VALUE"
 #define SECTIONS "[agent], once, and [device NAME], once for each device"
@@ -462,7 +462,7 @@ int conf_args(int argc, char **argv, struct conf_args *args)
 	int opt, i;
 
 	*args = (struct conf_args){ .file = CONF_FILE };
-	while ((opt = getopt_long(argc, argv, "h", options, &i)) != -1) {
+	while ((opt = getopt_long(argc, argv, "hV", options, &i)) != -1) {
 		switch (opt) {
 		case 'f':
 			args->file = optarg;

@@ -194,6 +194,8 @@ static void help(void **state)
 		fail_msg("-h is no --help");
 	assert_int_equal(run(&args, "--version"), 0);
 	assert_string_equal(conffile_said, "rdma-isolated test\n");
+	assert_int_equal(run(&args, "-V"), 0);
+	assert_string_equal(conffile_said, "rdma-isolated test\n");
 }
 
 static void read_file(const char *name, char *buf, size_t size)
