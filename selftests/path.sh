@@ -6,6 +6,8 @@
 #
 # The clock of the machine is not exact: a rate holds if 60 to 120 % of it are sent in one second of
 # several.
+#
+# One kernel is enough: what a kernel does otherwise is below the limits.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"

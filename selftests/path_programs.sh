@@ -6,6 +6,8 @@
 #
 # The clock of the machine is not exact: a rate holds if 60 to 120 % of it are posted in one second
 # of several.
+#
+# One kernel is enough: what is below the verbs shim is tested by shim_stress.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cli.inc"
