@@ -68,6 +68,8 @@ static int run(int argc, char **argv, const char *batch, struct printer *out)
 	return status == CMD_DONE ? cmd_run(&cmd, out) : status;
 }
 
+#define OPTIONS "-b FILE, -d, -j, -p, -V (--version) and -h (--help)"
+
 int main(int argc, char **argv)
 {
 	static const struct option words[] = {
@@ -104,7 +106,7 @@ int main(int argc, char **argv)
 			cmd_help(stdout);
 			return CMD_DONE;
 		default:
-			return usage_error("options are -b FILE, -d, -j, -p, -V (--version) and -h (--help)");
+			return usage_error("options are " OPTIONS);
 		}
 	}
 
