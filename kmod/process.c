@@ -312,20 +312,12 @@ static u64 least_grant(const struct riso_dev *rd)
 	return max_t(u64, RISO_GRANT_MIN, grant_of(rd, 0) / RISO_RUN_BATCHES);
 }
 
-/* A chunk, which a process can always post a part of a message for. */
-static u64 smallest_grant(const struct riso_dev *rd)
+/* A grant for one piece of messages that are cut to @cut bytes: less would be of no use. */
+static u64 smallest_grant(const struct riso_dev *rd, u32 cut)
 {
-	u32 chunk = riso_chunk_round(rd->chunk, rd->mtu);
+	u32 chunk = riso_chunk_round(cut, rd->mtu);
 
 	return max_t(u64, RISO_GRANT_MIN, riso_piece_wire(chunk, rd->mtu));
-}
-
-/* A piece of a message that the process sends along a path: less would be of no use to it. */
-static u64 piece_of(const struct riso_process *pr, const struct riso_process_path *ud)
-{
-	u32 chunk = riso_chunk_round(riso_grant_cut(pr, ud), pr->rd->mtu);
-
-	return max_t(u64, RISO_GRANT_MIN, riso_piece_wire(chunk, pr->rd->mtu));
 }
 
 /* Bytes leave the window when their process tells so. */
@@ -408,8 +400,9 @@ bool riso_process_grant(struct riso_dev *rd, enum riso_dir dir, struct riso_proc
 	/* What is granted counts against a limit, so it is no more than what is wanted. */
 	bytes = clamp(need, ud->limit ? RISO_GRANT_MIN : least_grant(rd), largest_grant(rd));
 	if (riso_grant_shrinks(ud))
-		bytes = min(bytes, smallest_grant(rd));
-	bytes = min(bytes, max(riso_userpath_credit(ud, now), piece_of(pr, ud)));
+		bytes = min(bytes, smallest_grant(rd, rd->chunk));
+	bytes = min(bytes, max(riso_userpath_credit(ud, now),
+			       smallest_grant(rd, riso_grant_cut(pr, ud))));
 	if (!rd->grants[dir]) {
 		rd->want_ns = min(rd->want_ns, now + RISO_TICK_NS / 2);
 		return false;
