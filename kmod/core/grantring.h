@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The last two grants of one direction, in a page that the kernel writes and a process reads.
+ * The last two grants of one path, in a page that the kernel writes and a process reads.
  *
  * Owns the order of loads and stores on &struct riso_kpath. One writes, with whatever lock it
  * needs to be the only one; any number read, without a lock. A grant that is overwritten while
@@ -29,12 +29,12 @@ static inline __u32 riso_grantring_follow(__u32 seq)
 
 /**
  * riso_grantring_write - give a grant
- * @kdir: the direction in the page
+ * @path: the path in the page
  * @g: the grant; its number follows that of the grant before
  */
-static inline void riso_grantring_write(struct riso_kpath *kdir, const struct riso_grant *g)
+static inline void riso_grantring_write(struct riso_kpath *path, const struct riso_grant *g)
 {
-	struct riso_grant *to = &kdir->grant[g->seq % RISO_GRANTS];
+	struct riso_grant *to = &path->grant[g->seq % RISO_GRANTS];
 
 	riso_store(&to->seq, 0);
 	/*
@@ -47,22 +47,22 @@ static inline void riso_grantring_write(struct riso_kpath *kdir, const struct ri
 	/* Who sees the number sees the bytes. Pairs with the acquire in riso_grantring_read(). */
 	riso_store_release(&to->seq, g->seq);
 	/* Pairs with the acquires of riso_kpath.seq in riso_grantring_read(). */
-	riso_store_release(&kdir->seq, g->seq);
+	riso_store_release(&path->seq, g->seq);
 }
 
 /**
  * riso_grantring_read - read the next grant
- * @kdir: the direction in the page
+ * @path: the path in the page
  * @taken: number of the last grant that was taken over
  * @g: filled in
  *
  * Return: the grant's number, or @taken when there is no further one.
  */
-static inline __u32 riso_grantring_read(const struct riso_kpath *kdir, __u32 taken,
+static inline __u32 riso_grantring_read(const struct riso_kpath *path, __u32 taken,
 					struct riso_grant *g)
 {
 	/* Pairs with the release of riso_kpath.seq in riso_grantring_write(). */
-	__u32 seq = riso_load_acquire(&kdir->seq);
+	__u32 seq = riso_load_acquire(&path->seq);
 	const struct riso_grant *from;
 	__u32 n;
 
@@ -72,7 +72,7 @@ static inline __u32 riso_grantring_read(const struct riso_kpath *kdir, __u32 tak
 		/* There is no number 0. */
 		if (!n)
 			n = 1;
-		from = &kdir->grant[n % RISO_GRANTS];
+		from = &path->grant[n % RISO_GRANTS];
 		/* Pairs with the release of riso_grant.seq in riso_grantring_write(). */
 		g->seq = riso_load_acquire(&from->seq);
 		g->not_after = riso_load(&from->not_after);
@@ -82,7 +82,7 @@ static inline __u32 riso_grantring_read(const struct riso_kpath *kdir, __u32 tak
 		if (g->seq == n && riso_load(&from->seq) == n)
 			return n;
 		/* Pairs with the release of riso_kpath.seq in riso_grantring_write(). */
-		seq = riso_load_acquire(&kdir->seq);
+		seq = riso_load_acquire(&path->seq);
 	}
 	return taken;
 }
