@@ -19,7 +19,7 @@ struct hello {
 	__be32 magic;
 	__be16 version;
 	__be16 pad;
-	__be32 rest[4];
+	__be32 rest[10];
 };
 
 static struct hello agent = { .rest = { 0 } };
@@ -38,7 +38,7 @@ static void fail(const char *what)
 static void say(const char *what)
 {
 	agent.magic = htonl(0x5249534f);
-	agent.version = htons(strcmp(what, "version") ? 1 : 2);
+	agent.version = htons(strcmp(what, "version") ? 2 : 1);
 	param.private_data = &agent;
 	param.private_data_len = sizeof(agent);
 	if (!strcmp(what, "garbage")) {

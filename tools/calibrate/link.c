@@ -105,7 +105,7 @@ static struct rdma_cm_id *dial(struct link *l, union conf_addr *src)
 	const char *wrong;
 	struct cm_event e;
 
-	cm_say(&hello, 0, 0);
+	cm_say(&hello, 0, 0, NULL);
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
 		die("no connection manager, is rdma_ucm loaded: %s", strerror(errno));
 	if (rdma_resolve_addr(id, &src->sa, &l->peer.sa, RESOLVE_MS) ||

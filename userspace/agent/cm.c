@@ -173,7 +173,10 @@ bool cm_source(const char *dev, const union conf_addr *dst, union conf_addr *src
 	return found;
 }
 
-void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey)
+/* What a request to connect carries besides the addresses of rdma_cm */
+_Static_assert(sizeof(struct cm_hello) <= 56, "a hello fits in a request to connect");
+
+void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey, const struct talk_place *place)
 {
 	*h = (struct cm_hello) {
 		.magic = htonl(CM_MAGIC),
@@ -181,6 +184,20 @@ void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey)
 		.rkey = htonl(rkey),
 		.size = htonl(rkey ? CM_MEMORY : 0),
 		.addr = htobe64(addr),
+	};
+	if (!place)
+		return;
+	h->slot_addr = htobe64(place->addr);
+	h->slot_rkey = htonl(place->rkey);
+	h->epoch = htobe64(place->epoch);
+}
+
+void cm_place(const struct cm_hello *h, struct talk_place *place)
+{
+	*place = (struct talk_place) {
+		.addr = be64toh(h->slot_addr),
+		.rkey = ntohl(h->slot_rkey),
+		.epoch = be64toh(h->epoch),
 	};
 }
 

@@ -10,9 +10,10 @@
 #include <rdma/rdma_cma.h>
 
 #include "conf.h"
+#include "talk.h"
 
 /* Another version is another protocol: its agents are refused. */
-enum { CM_VERSION = 1 };
+enum { CM_VERSION = 2 };
 
 #define CM_MAGIC 0x5249534fu
 
@@ -24,6 +25,10 @@ enum { CM_VERSION = 1 };
  * @rkey: of the memory that the peer may write, 0 from the one that connects
  * @size: bytes of that memory, 0 from the one that connects
  * @addr: address of that memory, 0 from the one that connects
+ * @slot_addr: address of the slot that records of the peer are written to
+ * @slot_rkey: of that
+ * @pad2: 0
+ * @epoch: what these records have to carry
  */
 struct cm_hello {
 	uint32_t magic;
@@ -32,6 +37,10 @@ struct cm_hello {
 	uint32_t rkey;
 	uint32_t size;
 	uint64_t addr;
+	uint64_t slot_addr;
+	uint32_t slot_rkey;
+	uint32_t pad2;
+	uint64_t epoch;
 } __attribute__((packed));
 
 enum {
@@ -77,7 +86,10 @@ bool cm_is_called(struct ibv_context *ctx, const char *name);
  * false if it has none of this kind
  */
 bool cm_source(const char *dev, const union conf_addr *dst, union conf_addr *src);
-void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey);
+/* @place: of the slot, or NULL for none */
+void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey, const struct talk_place *place);
+/* Where the other end has its slot */
+void cm_place(const struct cm_hello *h, struct talk_place *place);
 /* What has happened, without what belongs to librdmacm */
 void cm_hear(struct cm_event *e, const struct rdma_cm_event *got);
 /* NULL, or what is wrong with what the other end said */

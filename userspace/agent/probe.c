@@ -7,7 +7,7 @@
  * Owns the connection to a peer: it is made, and made anew after it has failed, with
  * a pause that grows. Whoever paces it calls probe_send(). One message is out at a
  * time, so a slow one keeps others from being sent; what these would have seen is for
- * the caller to reckon.
+ * the caller to reckon. Records go over the same queue pair.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -25,6 +25,9 @@
 /* rdma_cm asks again several times in 2 s. */
 enum { RESOLVE_MS = 2000 };
 
+/* Work requests: a reference message and a record, each with one that is being retired */
+enum { SENDS = 4 };
+
 static void forget(struct probe *p)
 {
 	p->ready = false;
@@ -35,6 +38,7 @@ static void forget(struct probe *p)
 		rdma_destroy_qp(p->id);
 	if (p->mr)
 		ibv_dereg_mr(p->mr);
+	talk_close(&p->talk);
 	if (p->cq)
 		ibv_destroy_cq(p->cq);
 	if (p->chan)
@@ -96,7 +100,7 @@ static bool read_clock(struct ibv_context *ctx, uint64_t *ticks)
 static void make_cq(struct probe *p, struct ibv_context *ctx, bool stamps)
 {
 	struct ibv_cq_init_attr_ex init = {
-		.cqe = 2, .channel = p->chan,
+		.cqe = SENDS, .channel = p->chan,
 		.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
 	};
 	struct ibv_device_attr_ex attr = { 0 };
@@ -109,7 +113,7 @@ static void make_cq(struct probe *p, struct ibv_context *ctx, bool stamps)
 	p->clock_khz = attr.hca_core_clock;
 	p->clock_mask = attr.completion_timestamp_mask;
 	p->cq = p->stamped ? ibv_cq_ex_to_cq(p->stamped) :
-			     ibv_create_cq(ctx, 2, NULL, p->chan, 0);
+			     ibv_create_cq(ctx, SENDS, NULL, p->chan, 0);
 }
 
 /*
@@ -124,44 +128,44 @@ static uint64_t ticks_to_ns(uint64_t ticks, uint64_t khz, uint64_t passed)
 	return min_u64(ticks / khz * MS + ticks % khz * MS / khz, passed);
 }
 
-/* How long it has taken, if it has completed; @now counts where nothing is stamped. */
-static bool completed(struct probe *p, uint64_t now, uint64_t *ns,
-		      enum ibv_wc_status *status)
+/* What has completed, if something has, and how long it has taken; @now counts without stamps. */
+static bool completed(struct probe *p, uint64_t now, uint64_t *ns, struct ibv_wc *wc)
 {
 	struct ibv_poll_cq_attr none = { 0 };
 	uint64_t ticks;
-	struct ibv_wc wc;
 
 	if (!p->stamped) {
-		if (ibv_poll_cq(p->cq, 1, &wc) < 1)
+		if (ibv_poll_cq(p->cq, 1, wc) < 1)
 			return false;
-		*status = wc.status;
 		*ns = now - p->posted_ns;
 		return true;
 	}
 	if (ibv_start_poll(p->stamped, &none))
 		return false;
-	*status = p->stamped->status;
+	wc->status = p->stamped->status;
+	wc->wr_id = p->stamped->wr_id;
 	ticks = ibv_wc_read_completion_ts(p->stamped) - p->posted_ticks;
 	ibv_end_poll(p->stamped);
 	*ns = ticks_to_ns(ticks & p->clock_mask, p->clock_khz, now_ns() - p->posted_ns);
 	return true;
 }
 
-/* The completion, if it is there */
+/* The completions that are there */
 static void take(struct probe *p, uint64_t now)
 {
-	enum ibv_wc_status status;
+	struct ibv_wc wc;
 	uint64_t ns;
 
-	if (!completed(p, now, &ns, &status))
-		return;
-	if (status != IBV_WC_SUCCESS) {
-		fail(p, ibv_wc_status_str(status), 0);
-		return;
+	while (p->ready && completed(p, now, &ns, &wc)) {
+		if (wc.status != IBV_WC_SUCCESS) {
+			fail(p, ibv_wc_status_str(wc.status), 0);
+		} else if (wc.wr_id == TALK_WR_ID) {
+			talk_said(&p->talk);
+		} else {
+			p->posted_ns = 0;
+			p->sample(p, ns);
+		}
 	}
-	p->posted_ns = 0;
-	p->sample(p, ns);
 }
 
 static void on_done(struct source *s)
@@ -195,7 +199,7 @@ static const char *make_queues(struct probe *p, bool stamps)
 {
 	struct ibv_qp_init_attr attr = {
 		.cap = {
-			.max_send_wr = 2, .max_recv_wr = 1,
+			.max_send_wr = SENDS, .max_recv_wr = 1,
 			.max_send_sge = 1, .max_recv_sge = 1,
 		},
 		.qp_type = IBV_QPT_RC,
@@ -231,8 +235,9 @@ static const char *make_ready(struct probe *p)
 	if (why)
 		return why;
 	p->mr = ibv_reg_mr(p->id->pd, p->bytes, sizeof(p->bytes), IBV_ACCESS_LOCAL_WRITE);
-	if (!p->mr)
-		return "cannot register memory";
+	why = p->mr ? talk_open(&p->talk, p->id->pd) : "cannot register memory";
+	if (why)
+		return why;
 	p->done.fd = p->chan->fd;
 	p->done.ready = on_done;
 	fcntl(p->done.fd, F_SETFL, fcntl(p->done.fd, F_GETFL) | O_NONBLOCK);
@@ -252,8 +257,12 @@ static void connect_to(struct probe *p)
 		.rnr_retry_count = 7,
 	};
 	const char *why = make_ready(p);
+	struct talk_place place;
 
-	cm_say(&hello, 0, 0);
+	if (!why) {
+		talk_tell_place(&p->talk, &place);
+		cm_say(&hello, 0, 0, &place);
+	}
 	if (why || rdma_connect(p->id, &param))
 		fail(p, why ?: "cannot connect", why ? 0 : errno);
 }
@@ -261,6 +270,7 @@ static void connect_to(struct probe *p)
 static void on_event(struct cm_user *user, const struct cm_event *e)
 {
 	struct probe *p = container_of(user, struct probe, user);
+	struct talk_place place;
 	const char *why;
 
 	switch (e->type) {
@@ -279,6 +289,8 @@ static void on_event(struct cm_user *user, const struct cm_event *e)
 		}
 		p->addr = be64toh(e->hello.addr);
 		p->rkey = ntohl(e->hello.rkey);
+		cm_place(&e->hello, &place);
+		talk_learn_place(&p->talk, &place);
 		p->back_off = BACK_OFF_MIN;
 		p->told = NULL;
 		p->ready = true;
@@ -290,6 +302,16 @@ static void on_event(struct cm_user *user, const struct cm_event *e)
 	default:
 		fail(p, cm_why(e), 0);
 	}
+}
+
+int probe_say(struct probe *p, struct peer_record *r, const uint8_t *key)
+{
+	int err = p->ready ? talk_say(&p->talk, p->id->qp, r, key) : ENOTCONN;
+
+	/* It is complete before long, and with a reference message in most cases. */
+	if (!err && !p->spin_ns && ibv_req_notify_cq(p->cq, 0))
+		fail(p, "cannot wait for completions", 0);
+	return err;
 }
 
 void probe_send(struct probe *p, uint64_t now)

@@ -10,6 +10,7 @@
 
 #include "cm.h"
 #include "loop.h"
+#include "talk.h"
 
 /**
  * struct probe - the reference flow from one device to one peer
@@ -35,6 +36,7 @@
  * @bytes: what is sent
  * @addr: where the peer has it written to
  * @rkey: key of that memory of the peer
+ * @talk: records to the peer and from it
  * @posted_ns: when the one that is out was posted, 0 if none is
  * @sent: how many were posted
  * @lost: how many of them did not complete
@@ -62,6 +64,7 @@ struct probe {
 	char bytes[CM_BYTES];
 	uint64_t addr;
 	uint32_t rkey;
+	struct talk talk;
 	uint64_t posted_ns;
 	uint64_t sent;
 	uint64_t lost;
@@ -70,6 +73,8 @@ struct probe {
 /* 0 or a negative errno; then it connects, and again, until it is closed; @done is -1. */
 int probe_open(struct probe *p);
 void probe_close(struct probe *p);
+/* Write a record to the peer; 0, or the errors of talk_say(), after which it may be tried again. */
+int probe_say(struct probe *p, struct peer_record *r, const uint8_t *key);
 /* Send one, unless one is out already. */
 void probe_send(struct probe *p, uint64_t now);
 

@@ -3,9 +3,9 @@
  * Lets other agents write reference messages here, and who calibrates larger ones.
  *
  * Owns the listening id, the connections that were accepted, and the memory that they
- * write to: one for each device, which all of its guests share, as nobody reads it. An
- * RDMA WRITE needs nothing of this program, so a connection costs no time until it
- * ends. Whoever is no agent of this version is refused; so is who comes when there are
+ * write to: one for each device, which all of its guests share, as nobody reads it, and a slot for
+ * the records of each. An RDMA WRITE needs nothing of this program, so a connection costs no time
+ * until it ends. Whoever is no agent of this version is refused; so is who comes when there are
  * too many. The log says so once a minute. All are asked for a sign of life when there
  * are too many, for one that has died without a word would keep its place.
  *
@@ -21,6 +21,9 @@
 #include "serve.h"
 
 enum { CONNECTIONS = 256, BACKLOG = 64, REASONS = 8 };
+
+/* Work requests to a guest: one that asks for a sign of life, and a record */
+enum { SENDS = 2 };
 
 #define AGAIN_NS SEC
 #define SILENCE_NS (10 * SEC)
@@ -48,6 +51,7 @@ struct memory {
  * @id: the connection
  * @cq: where signs of life complete
  * @memory: what it may write
+ * @talk: records to the guest and from it
  * @asked_ns: when for one that has not been seen, 0 if there is none
  */
 struct guest {
@@ -56,6 +60,7 @@ struct guest {
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
 	struct memory *memory;
+	struct talk talk;
 	uint64_t asked_ns;
 };
 
@@ -108,6 +113,7 @@ static void leave(struct guest *g)
 		rdma_destroy_qp(g->id);
 	if (g->memory)
 		put_memory(g->memory);
+	talk_close(&g->talk);
 	if (g->cq)
 		ibv_destroy_cq(g->cq);
 	rdma_destroy_id(g->id);
@@ -125,6 +131,24 @@ static void on_guest(struct cm_user *user, const struct cm_event *e)
 		leave(g);
 }
 
+/* What has completed; false if the guest is gone, which is why it has left now. */
+static bool take(struct guest *g)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(g->cq, 1, &wc) > 0) {
+		if (wc.status != IBV_WC_SUCCESS) {
+			leave(g);
+			return false;
+		}
+		if (wc.wr_id == TALK_WR_ID)
+			talk_said(&g->talk);
+		else
+			g->asked_ns = 0;
+	}
+	return true;
+}
+
 /*
  * An RDMA WRITE of nothing, which whoever is there acknowledges. What came of the last
  * one is looked at first; not all retries have an end.
@@ -134,15 +158,9 @@ static void ask(struct guest *g, uint64_t now)
 	struct ibv_send_wr *bad, wr = {
 		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
 	};
-	struct ibv_wc wc;
 
-	if (g->asked_ns && ibv_poll_cq(g->cq, 1, &wc) > 0) {
-		g->asked_ns = 0;
-		if (wc.status != IBV_WC_SUCCESS) {
-			leave(g);
-			return;
-		}
-	}
+	if (!take(g))
+		return;
 	if (g->asked_ns && now - g->asked_ns > SILENCE_NS)
 		leave(g);
 	else if (!g->asked_ns && !ibv_post_send(g->id->qp, &wr, &bad))
@@ -160,11 +178,11 @@ static void ask_all(void)
 	}
 }
 
-static const char *welcome(struct guest *g)
+static const char *welcome(struct guest *g, const struct cm_hello *said)
 {
 	struct ibv_qp_init_attr attr = {
 		.cap = {
-			.max_send_wr = 1, .max_recv_wr = 1,
+			.max_send_wr = SENDS, .max_recv_wr = 1,
 			.max_send_sge = 1, .max_recv_sge = 1,
 		},
 		.qp_type = IBV_QPT_RC,
@@ -175,8 +193,10 @@ static const char *welcome(struct guest *g)
 		.private_data_len = sizeof(hello),
 		.rnr_retry_count = 7,
 	};
+	struct talk_place place;
+	const char *why;
 
-	g->cq = ibv_create_cq(g->id->verbs, 1, NULL, NULL, 0);
+	g->cq = ibv_create_cq(g->id->verbs, SENDS, NULL, NULL, 0);
 	attr.send_cq = g->cq;
 	attr.recv_cq = g->cq;
 	if (!g->cq || rdma_create_qp(g->id, NULL, &attr))
@@ -184,7 +204,13 @@ static const char *welcome(struct guest *g)
 	g->memory = get_memory(g->id->pd);
 	if (!g->memory)
 		return "no memory for it";
-	cm_say(&hello, (uintptr_t)g->memory->bytes, g->memory->mr->rkey);
+	why = talk_open(&g->talk, g->id->pd);
+	if (why)
+		return why;
+	cm_place(said, &place);
+	talk_learn_place(&g->talk, &place);
+	talk_tell_place(&g->talk, &place);
+	cm_say(&hello, (uintptr_t)g->memory->bytes, g->memory->mr->rkey, &place);
 	return rdma_accept(g->id, &param) ? "cannot accept" : NULL;
 }
 
@@ -235,12 +261,12 @@ static void on_listener(struct cm_user *user, const struct cm_event *e)
 		g->id->context = &g->user;
 		LIST_INSERT_HEAD(&guests, g, list);
 		num++;
-		why = welcome(g);
+		why = welcome(g, &e->hello);
 	}
 	if (!why)
 		return;
 	tell(why);
-	cm_say(&hello, 0, 0);
+	cm_say(&hello, 0, 0, NULL);
 	rdma_reject(e->id, &hello, sizeof(hello));
 	if (g)
 		leave(g);
@@ -279,6 +305,17 @@ int serve_open(const union conf_addr *addr)
 	if (err)
 		return err;
 	return listens() ? 0 : -errno;
+}
+
+void serve_talk(serve_fn fn, void *arg)
+{
+	struct guest *g, *next;
+
+	for (g = LIST_FIRST(&guests); g; g = next) {
+		next = LIST_NEXT(g, list);
+		if (take(g))
+			fn(arg, g->id, &g->talk);
+	}
 }
 
 void serve_close(void)

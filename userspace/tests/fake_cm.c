@@ -138,11 +138,20 @@ bool cm_source(const char *dev, const union conf_addr *dst, union conf_addr *src
 	return !fake.no_address;
 }
 
-void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey)
+void cm_say(struct cm_hello *h, uint64_t addr, uint32_t rkey, const struct talk_place *place)
 {
 	memset(h, 0, sizeof(*h));
 	h->addr = addr;
 	h->rkey = rkey;
+	if (!place)
+		return;
+	h->slot_addr = place->addr;
+	h->slot_rkey = place->rkey;
+}
+
+void cm_place(const struct cm_hello *h, struct talk_place *place)
+{
+	*place = (struct talk_place) { .addr = h->slot_addr, .rkey = h->slot_rkey };
 }
 
 const char *cm_wrong(const struct cm_event *e)
@@ -344,6 +353,7 @@ static int fake_post(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	assert_int_equal(wr->opcode, IBV_WR_RDMA_WRITE);
 	fake.posts++;
 	fake.asked += !wr->num_sge;
+	fake.records += wr->wr_id == TALK_WR_ID;
 	return 0;
 }
 
@@ -355,6 +365,7 @@ static int fake_poll(struct ibv_cq *c, int num, struct ibv_wc *wc)
 		return 0;
 	fake.done = false;
 	wc->status = fake.status;
+	wc->wr_id = fake.done_wr_id;
 	return 1;
 }
 
@@ -365,6 +376,7 @@ static int fake_start_poll(struct ibv_cq_ex *c, struct ibv_poll_cq_attr *attr)
 		return ENOENT;
 	fake.done = false;
 	c->status = fake.status;
+	c->wr_id = fake.done_wr_id;
 	return 0;
 }
 

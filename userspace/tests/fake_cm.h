@@ -33,6 +33,8 @@ struct fake_cm {
 	unsigned int rejected;
 	unsigned int posts;
 	unsigned int asked;
+	unsigned int records;
+	uint64_t done_wr_id;
 	char log[512];
 	unsigned int logged;
 	/* the device */

@@ -4,6 +4,7 @@
  * log.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ static void on_sample(struct probe *p, uint64_t ns)
 
 static void happens(struct probe *p, enum rdma_cm_event_type type, bool heard)
 {
-	struct cm_event e = { .type = type, .id = p->id, .heard = heard };
+	struct cm_event e = { .type = type, .id = p->id, .heard = heard, .hello.slot_rkey = 7 };
 
 	p->user.event(&p->user, &e);
 }
@@ -90,6 +91,38 @@ static void one(struct probe *p, uint64_t ns)
 	assert_true(fake.armed);
 	fake.armed = false;
 	p->done.ready(&p->done);
+}
+
+/* A record goes over the same queue pair, and no latency is measured with it. */
+static void says_a_record(void **state)
+{
+	struct peer_record r = { 0 };
+	struct probe p;
+
+	(void)state;
+	start(&p);
+	assert_int_equal(probe_say(&p, &r, NULL), ENOTCONN);
+	connects(&p);
+	assert_int_equal(probe_say(&p, &r, NULL), 0);
+	assert_int_equal(fake.records, 1);
+	assert_int_equal(probe_say(&p, &r, NULL), EBUSY);
+	fake.done_wr_id = TALK_WR_ID;
+	fake.done = true;
+	assert_true(fake.armed);
+	p.done.ready(&p.done);
+	assert_int_equal(samples, 0);
+	fake.done_wr_id = 0;
+	one(&p, 5000);
+	assert_int_equal(samples, 1);
+	assert_int_equal(probe_say(&p, &r, NULL), 0);
+	/* A peer that does not get it has gone. */
+	fake.done_wr_id = TALK_WR_ID;
+	fake.done = true;
+	fake.status = IBV_WC_RETRY_EXC_ERR;
+	p.done.ready(&p.done);
+	assert_false(p.ready);
+	assert_int_equal(probe_say(&p, &r, NULL), ENOTCONN);
+	probe_close(&p);
 }
 
 static void by_our_clock(void **state)
@@ -294,6 +327,8 @@ static void comes_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(says_a_record, fake_set_up,
+						fake_nothing_is_left),
 		cmocka_unit_test_setup_teardown(by_our_clock, fake_set_up,
 						fake_nothing_is_left),
 		cmocka_unit_test_setup_teardown(by_its_clock, fake_set_up,

@@ -2,6 +2,7 @@
 /*
  * These cases try serve.c, the end of the reference flow that is measured with.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,11 @@
 #include "fake_cm.h"
 #include "serve.h"
 
-enum { PLACES = 256 };
+enum {
+	PLACES = 256,
+	/* Memory of each guest for records, one way and the other */
+	SLOTS = 2,
+};
 
 static struct rdma_cm_id *listener;
 
@@ -20,7 +25,7 @@ static struct rdma_cm_id *listener;
 static void hears(struct rdma_cm_id *to, enum rdma_cm_event_type type,
 		  struct rdma_cm_id *id, bool heard)
 {
-	struct cm_event e = { .type = type, .id = id, .heard = heard };
+	struct cm_event e = { .type = type, .id = id, .heard = heard, .hello.slot_rkey = 7 };
 	struct cm_user *user = to->context;
 
 	user->event(user, &e);
@@ -65,7 +70,7 @@ static void refuses(void **state)
 	/* It is news after a minute, not when another one was accepted. */
 	guest = comes(true);
 	assert_int_equal(fake.rejected, 3);
-	assert_int_equal(fake.mrs, 1);
+	assert_int_equal(fake.mrs, 1 + SLOTS);
 	fake_run_until(59 * SEC);
 	comes(false);
 	assert_int_equal(fake.logged, 1);
@@ -94,7 +99,7 @@ static void the_silent_lose_their_places(void **state)
 	for (i = 0; i < PLACES; i++)
 		comes(true);
 	assert_int_equal(fake.qps, PLACES);
-	assert_int_equal(fake.mrs, 1);
+	assert_int_equal(fake.mrs, 1 + PLACES * SLOTS);
 	assert_int_equal(fake.rejected, 0);
 
 	comes(true);
@@ -125,6 +130,44 @@ static void the_silent_lose_their_places(void **state)
 	assert_in_range(fake.qps, 1, 3);
 	comes(true);
 	assert_int_equal(fake.rejected, 5);
+	serve_close();
+}
+
+static unsigned int talks;
+
+static void say_something(void *arg, const struct rdma_cm_id *id, struct talk *talk)
+{
+	struct peer_record r = { 0 };
+
+	assert_non_null(id);
+	assert_int_equal(talk_say(talk, id->qp, &r, NULL), *(int *)arg);
+	talks++;
+}
+
+/* Each guest is told a record, and another one once that has arrived. */
+static void tells_guests(void **state)
+{
+	int wants;
+
+	(void)state;
+	talks = 0;
+	listen_on();
+	comes(true);
+	wants = 0;
+	serve_talk(say_something, &wants);
+	wants = EBUSY;
+	serve_talk(say_something, &wants);
+	fake.done = true;
+	fake.done_wr_id = TALK_WR_ID;
+	wants = 0;
+	serve_talk(say_something, &wants);
+	assert_int_equal(fake.records, 2);
+	/* One that cannot be reached any more is not asked. */
+	fake.done = true;
+	fake.status = IBV_WC_RETRY_EXC_ERR;
+	serve_talk(say_something, &wants);
+	assert_int_equal(talks, 3);
+	assert_int_equal(fake.qps, 0);
 	serve_close();
 }
 
@@ -165,6 +208,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refuses, fake_set_up,
 						fake_nothing_is_left),
 		cmocka_unit_test_setup_teardown(the_silent_lose_their_places, fake_set_up,
+						fake_nothing_is_left),
+		cmocka_unit_test_setup_teardown(tells_guests, fake_set_up,
 						fake_nothing_is_left),
 		cmocka_unit_test_setup_teardown(the_device_goes, fake_set_up,
 						fake_nothing_is_left),
