@@ -87,12 +87,14 @@ struct riso_cfg {
  * struct riso_steer - the agent that steers a device, and what it finds
  * @pid: its process, 0 for none
  * @state: what it makes of the following
+ * @peer_latency: groups of latency flows of other hosts that the device answers
  * @target99_ns: what it steers for (Target99)
  * @current99_ns: what it has measured (Current99), 0 for nothing
  */
 struct riso_steer {
 	u32 pid;
 	enum riso_ctrl_state state;
+	u32 peer_latency;
 	u32 target99_ns;
 	u64 current99_ns;
 };

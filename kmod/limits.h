@@ -41,11 +41,11 @@ enum {
  * @rd: the device
  *
  * Context: under &riso_dev.lock.
- * Return: true while it has a latency flow and chunks are not off.
+ * Return: true while it has a latency flow, or answers one of another host, and chunks are on.
  */
 static inline bool riso_is_shaped(const struct riso_dev *rd)
 {
-	return rd->latency_flows && rd->chunk;
+	return (rd->latency_flows || rd->steer.peer_latency) && rd->chunk;
 }
 
 /**

@@ -274,8 +274,10 @@ int rdma_isolate_nl_budget_set_doit(struct sk_buff *skb, struct genl_info *info)
 		 &chg.steer.target99_ns, 0, &chg);
 	read_u64(info->attrs, RDMA_ISOLATE_A_BUDGET_CURRENT99_NS,
 		 &chg.steer.current99_ns, 0, &chg);
-	if (!chg.steer.pid && (chg.steer.state || chg.steer.target99_ns ||
-			       chg.steer.current99_ns)) {
+	read_u32(info->attrs, RDMA_ISOLATE_A_BUDGET_PEER_LATENCY_GROUPS,
+		 &chg.steer.peer_latency, 0, &chg);
+	if (!chg.steer.pid && (chg.steer.state || chg.steer.peer_latency ||
+			       chg.steer.target99_ns || chg.steer.current99_ns)) {
 		GENL_SET_ERR_MSG(info, "what an agent finds needs its agent-pid");
 		return -EINVAL;
 	}

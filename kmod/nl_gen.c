@@ -79,7 +79,7 @@ const struct nla_policy rdma_isolate_budget_get_nl_policy[RDMA_ISOLATE_A_BUDGET_
 };
 
 /* RDMA_ISOLATE_CMD_BUDGET_SET - do */
-const struct nla_policy rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_CURRENT99_NS + 1] = {
+const struct nla_policy rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_PEER_LATENCY_GROUPS + 1] = {
 	[RDMA_ISOLATE_A_BUDGET_DEV] = { .type = NLA_NUL_STRING, .len = RDMA_ISOLATE_DEV_NAME_MAX, },
 	[RDMA_ISOLATE_A_BUDGET_SAFE_UTIL] = NLA_POLICY_MIN(NLA_U64, 1),
 	[RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES] = { .type = NLA_U32, },
@@ -89,6 +89,7 @@ const struct nla_policy rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_
 	[RDMA_ISOLATE_A_BUDGET_CTRL_STATE] = NLA_POLICY_MAX(NLA_U32, 6),
 	[RDMA_ISOLATE_A_BUDGET_TARGET99_NS] = { .type = NLA_U32, },
 	[RDMA_ISOLATE_A_BUDGET_CURRENT99_NS] = { .type = NLA_U64, },
+	[RDMA_ISOLATE_A_BUDGET_PEER_LATENCY_GROUPS] = { .type = NLA_U32, },
 };
 
 /* RDMA_ISOLATE_CMD_HIST_GET - do */
@@ -193,7 +194,7 @@ const struct genl_ops rdma_isolate_nl_ops[14] = {
 		.cmd		= RDMA_ISOLATE_CMD_BUDGET_SET,
 		.doit		= rdma_isolate_nl_budget_set_doit,
 		.policy		= rdma_isolate_budget_set_nl_policy,
-		.maxattr	= RDMA_ISOLATE_A_BUDGET_CURRENT99_NS,
+		.maxattr	= RDMA_ISOLATE_A_BUDGET_PEER_LATENCY_GROUPS,
 	},
 	{
 		.cmd		= RDMA_ISOLATE_CMD_HIST_GET,

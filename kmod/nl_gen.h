@@ -39,7 +39,7 @@ extern const struct nla_policy
 rdma_isolate_budget_get_nl_policy[RDMA_ISOLATE_A_BUDGET_DEV + 1];
 
 extern const struct nla_policy
-rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_CURRENT99_NS + 1];
+rdma_isolate_budget_set_nl_policy[RDMA_ISOLATE_A_BUDGET_PEER_LATENCY_GROUPS + 1];
 
 extern const struct nla_policy
 rdma_isolate_hist_get_nl_policy[RDMA_ISOLATE_A_HIST_CLASS + 1];

@@ -241,6 +241,8 @@ static const struct number budget_numbers[] = {
 		   struct riso_budget, groups[RISO_CLASS_BANDWIDTH]),
 	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_THROUGHPUT_GROUPS,
 		   struct riso_budget, groups[RISO_CLASS_THROUGHPUT]),
+	NUMBER_U32(RDMA_ISOLATE_A_BUDGET_PEER_LATENCY_GROUPS,
+		   struct riso_budget, steer.peer_latency),
 };
 
 /**

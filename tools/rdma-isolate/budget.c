@@ -21,6 +21,7 @@ const struct field budget_fields[] = {
 	{ RDMA_ISOLATE_A_BUDGET_LATENCY_GROUPS, "latency-groups", FMT_COUNT },
 	{ RDMA_ISOLATE_A_BUDGET_BANDWIDTH_GROUPS, "bandwidth-groups", FMT_COUNT },
 	{ RDMA_ISOLATE_A_BUDGET_THROUGHPUT_GROUPS, "throughput-groups", FMT_COUNT },
+	{ RDMA_ISOLATE_A_BUDGET_PEER_LATENCY_GROUPS, "peer-latency-groups", FMT_COUNT },
 	{ }
 };
 

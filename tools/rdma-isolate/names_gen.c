@@ -350,10 +350,11 @@ static const struct name_attr budget_attrs[] = {
 	[13] = { "latency_groups", NAME_U32, 0 },
 	[14] = { "bandwidth_groups", NAME_U32, 0 },
 	[15] = { "throughput_groups", NAME_U32, 0 },
+	[16] = { "peer_latency_groups", NAME_U32, 0 },
 };
 
 const struct name_set name_set_budget = {
-	budget_attrs, 15,
+	budget_attrs, 16,
 };
 
 static const struct name_attr hist_attrs[] = {
