@@ -45,7 +45,7 @@ struct wire {
 	uint32_t used_from;
 	uint32_t may_send;
 	uint32_t may_read;
-	uint32_t chunk;
+	uint32_t window;
 	uint32_t current99;
 	uint32_t target99;
 	uint32_t lease;
@@ -98,7 +98,7 @@ void peer_record_write(const struct peer_record *r, const uint8_t *key, uint8_t 
 		.used_from = to_units(r->used_from, RATE_UNIT),
 		.may_send = to_units(r->may_send, RATE_UNIT),
 		.may_read = to_units(r->may_read, RATE_UNIT),
-		.chunk = htole32(r->chunk),
+		.window = to_units(r->window_ns, TIME_UNIT),
 		.current99 = to_units(r->current99_ns, TIME_UNIT),
 		.target99 = to_units(r->target99_ns, TIME_UNIT),
 		.lease = to_units(r->lease_ns, TIME_UNIT),
@@ -148,7 +148,7 @@ static void take(const struct wire *w, struct peer_record *r)
 		.wants_from = flags & WANTS_FROM,
 		.cut = flags & CUT,
 		.misses = flags & MISSES,
-		.chunk = le32toh(w->chunk),
+		.window_ns = from_time(w->window),
 		.current99_ns = from_time(w->current99),
 		.target99_ns = from_time(w->target99),
 		.lease_ns = from_time(w->lease),

@@ -48,7 +48,7 @@ enum {
  * @wants_from: some of what is to be read from the peer is held back
  * @cut: there are latency flows here, so messages from the peer, or that it reads, have to be cut
  * @misses: messages of this host to the peer miss their target, and those to others do not
- * @chunk: bytes of a chunk here, 0 for off
+ * @window_ns: for how long a message that was late is in @current99_ns, ns
  * @current99_ns: 99th percentile of reference messages to the peer, ns; 0 for none
  * @target99_ns: what it should be at most, ns
  * @lease_ns: how long all this holds, ns
@@ -71,7 +71,7 @@ struct peer_record {
 	bool wants_from;
 	bool cut;
 	bool misses;
-	uint32_t chunk;
+	uint64_t window_ns;
 	uint64_t current99_ns;
 	uint64_t target99_ns;
 	uint64_t lease_ns;
