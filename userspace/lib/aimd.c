@@ -71,6 +71,21 @@ void aimd_resume(struct aimd_state *s, uint64_t safe_util, uint32_t chunk)
 	s->mode = AIMD_TRACKING;
 }
 
+void aimd_forgive(struct aimd_input *in, uint64_t target99_ns)
+{
+	/* Just below the target SafeUtil would stay where it is. */
+	in->current99_ns = min_u64(in->current99_ns, target99_ns / 2);
+	in->short99_ns = min_u64(in->short99_ns, target99_ns / 2);
+	in->short95_ns = min_u64(in->short95_ns, target99_ns / 2);
+}
+
+void aimd_blame(struct aimd_input *in, uint64_t ns)
+{
+	in->current99_ns = max_u64(in->current99_ns, ns);
+	in->short99_ns = max_u64(in->short99_ns, ns);
+	in->short95_ns = max_u64(in->short95_ns, ns);
+}
+
 uint64_t aimd_floor(const struct aimd_params *p, const struct aimd_input *in)
 {
 	uint64_t bt = (uint64_t)in->b + in->t, all = bt + in->l;

@@ -244,6 +244,11 @@ void aimd_resume(struct aimd_state *s, uint64_t safe_util, uint32_t chunk);
 /* What a law holds against the target, which is missed when this is above it */
 uint64_t aimd_judged(enum aimd_law law, const struct aimd_input *in);
 
+/* What was measured has another cause than SafeUtil: as if the target was met. */
+void aimd_forgive(struct aimd_input *in, uint64_t target99_ns);
+/* No less than that was measured, by somebody else */
+void aimd_blame(struct aimd_input *in, uint64_t ns);
+
 /* (B+T)/(L+B+T) x MaxRate, rounded down but at least 1; MaxRate without any group */
 uint64_t aimd_floor(const struct aimd_params *p, const struct aimd_input *in);
 

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 enum {
-	/* Senders to one receiver: the members of an incast whose records an agent holds. */
-	SPLIT_SENDERS = 64,
+	/* Senders to one receiver, and the receiver itself: an agent has up to 256 guests. */
+	SPLIT_SENDERS = 257,
 	/*
 	 * A sender that is not backlogged demands 5/4 of what it used, so that it can grow by a
 	 * quarter from one record to the next ...
