@@ -20,6 +20,7 @@
 #include <strings.h>
 
 #include "conf.h"
+#include "secret.h"
 #include "units.h"
 
 #define BLANKS " \t\r"
@@ -50,7 +51,7 @@
 
 typedef bool (*parse_fn)(const char *text, uint64_t *val);
 
-enum kind { NUMBER, TIME, LISTEN, PEER };
+enum kind { NUMBER, TIME, LISTEN, PEER, SECRET };
 
 struct key {
 	const char *name;
@@ -76,6 +77,7 @@ static const struct key agent_keys[] = {
 	  .words = { "default", "paper" } },
 	{ "metrics", "off or 1 to 65535", NUMBER, AGENT(metrics), 1, 65535, { "off" } },
 	{ "metrics-listen", ADDRESS_ALLOWED, LISTEN, AGENT(metrics_listen) },
+	{ "secret", SECRET_ALLOWED, SECRET, .at = 0 },
 	{ }
 };
 
@@ -178,14 +180,25 @@ static bool peer_add(struct conf_dev *dev, const char *text)
 	return true;
 }
 
-/* False when the value is not allowed */
-static bool key_set(const struct key *key, const char *text, void *section)
+/* NULL, or what is wrong with a file */
+static const char *secret_set(struct conf *conf, const char *text)
+{
+	conf->has_secret = strcmp(text, "off");
+	return conf->has_secret ? secret_read(text, conf->secret) : NULL;
+}
+
+/* False when the value is not allowed; @why has more of that, or is as it was. */
+static bool key_set(const struct key *key, const char *text, void *section, const char **why)
 {
 	parse_fn parse = key->kind == TIME ? time_parse : count_parse;
 	uint64_t val;
 
 	if (key->kind == PEER)
 		return peer_add(section, text);
+	if (key->kind == SECRET) {
+		*why = secret_set(section, text);
+		return !*why;
+	}
 	if (key->kind == LISTEN)
 		return addr_parse(text, section + key->at);
 	for (val = 0; val < 2; val++)
@@ -301,6 +314,7 @@ static int file_key(void *parser, const char *section, const char *name,
 	struct parser *p = parser;
 	const struct key *key = p->keys ? key_find(p->keys, name) : NULL;
 	unsigned int bit = key ? 1u << (key - p->keys) : 0;
+	const char *why = NULL;
 	char list[128] = "";
 
 	(void)section;
@@ -312,8 +326,9 @@ static int file_key(void *parser, const char *section, const char *name,
 		wrong(p, "there is no key %s here: allowed are%s", name, list);
 	} else if (key->kind != PEER && p->given & bit) {
 		wrong(p, "%s is there already: allowed is one in a section", name);
-	} else if (!key_set(key, text, p->section)) {
-		wrong(p, "%s = %s: allowed is %s", name, text, key->allowed);
+	} else if (!key_set(key, text, p->section, &why)) {
+		wrong(p, "%s = %s: %s%sallowed is %s", name, text, why ? why : "",
+		      why ? "; " : "", key->allowed);
 	}
 	p->given |= bit;
 	if (strstr(name, "window"))
@@ -346,12 +361,13 @@ static bool file_read(struct parser *p)
 static void merge(struct conf *conf, const struct conf_args *args)
 {
 	const struct conf_dev *over = args->over.dev;
+	const char *why = NULL;
 	struct conf_dev *dev;
 	unsigned int i, n = 0;
 
 	for (i = 0; i < CONF_AGENT_KEYS; i++)
 		if (args->set[i])
-			key_set(&agent_keys[i], args->set[i], conf);
+			key_set(&agent_keys[i], args->set[i], conf, &why);
 	for (i = 0; i < conf->n_devs; i++)
 		if (!args->only || conf_dev(&args->over, conf->dev[i].name))
 			conf->dev[n++] = conf->dev[i];
@@ -399,7 +415,8 @@ bool conf_same_law(const struct conf *a, const struct conf *b)
 	return a->ref_period_ns == b->ref_period_ns && a->spin_ns == b->spin_ns &&
 	       a->window == b->window &&
 	       a->short_window == b->short_window && a->lease_ns == b->lease_ns &&
-	       a->law == b->law;
+	       a->law == b->law && a->has_secret == b->has_secret &&
+	       !memcmp(a->secret, b->secret, sizeof(a->secret));
 }
 
 bool conf_same_dev(const struct conf_dev *a, const struct conf_dev *b)
@@ -456,6 +473,7 @@ int conf_args(int argc, char **argv, struct conf_args *args)
 		{ }
 	};
 	struct conf scratch = { };
+	const char *why = NULL;
 	const struct key *key;
 	struct conf_dev *dev;
 	size_t len;
@@ -485,7 +503,7 @@ int conf_args(int argc, char **argv, struct conf_args *args)
 			break;
 		case 'k':
 			key = key_find(agent_keys, options[i].name);
-			if (!key_set(key, optarg, &scratch))
+			if (!key_set(key, optarg, &scratch, &why))
 				return usage(key->name, optarg, key->allowed);
 			args->set[key - agent_keys] = optarg;
 			break;

@@ -13,9 +13,11 @@
 
 #include <linux/rdma_isolate.h>
 
+#include "peer_record.h"
+
 #define CONF_FILE "/etc/rdma-isolated.conf"
 
-enum { CONF_PEERS_MAX = 16, CONF_AGENT_KEYS = 10, CONF_ERROR_LEN = 512 };
+enum { CONF_PEERS_MAX = 16, CONF_AGENT_KEYS = 11, CONF_ERROR_LEN = 512 };
 
 /* exit statuses, or CONF_RUN, which conf_args() returns */
 enum {
@@ -68,6 +70,8 @@ struct conf_dev {
  * @law: one of enum conf_law
  * @metrics: port where metrics are, 0 for none
  * @metrics_listen: and the address
+ * @has_secret: there is a @secret
+ * @secret: key of what agents tell each other
  * @dev: devices
  * @n_devs: how many
  */
@@ -82,6 +86,8 @@ struct conf {
 	uint64_t law;
 	uint64_t metrics;
 	union conf_addr metrics_listen;
+	bool has_secret;
+	uint8_t secret[RECORD_KEY];
 	struct conf_dev *dev;
 	unsigned int n_devs;
 };
@@ -129,6 +135,18 @@ bool conf_load(struct conf *conf, const struct conf_args *args, char *error,
 
 /* An address as text, in @name, of INET6_ADDRSTRLEN */
 const char *conf_addr_name(const union conf_addr *addr, char *name);
+
+/* For how long a message that was late is in the short window: the period has a jitter. */
+static inline uint64_t conf_window_ns(const struct conf *conf)
+{
+	return conf->short_window * conf->ref_period_ns * 5 / 4;
+}
+
+/* Key of what agents tell each other, NULL for none */
+static inline const uint8_t *conf_secret(const struct conf *conf)
+{
+	return conf->has_secret ? conf->secret : NULL;
+}
 
 /* NULL if the settings do not have it */
 struct conf_dev *conf_dev(const struct conf *conf, const char *name);

@@ -178,7 +178,8 @@ static void on_done(struct source *s)
 	if (ibv_get_cq_event(p->chan, &cq, &context))
 		return;
 	ibv_ack_cq_events(cq, 1);
-	if (p->spin_ns || !ibv_req_notify_cq(cq, 0))
+	/* Who spins looks for what he waits for himself, but not for a record. */
+	if ((p->spin_ns && !p->talk.is_out) || !ibv_req_notify_cq(cq, 0))
 		take(p, now);
 }
 
@@ -304,12 +305,12 @@ static void on_event(struct cm_user *user, const struct cm_event *e)
 	}
 }
 
-int probe_say(struct probe *p, struct peer_record *r, const uint8_t *key)
+int probe_say(struct probe *p, const struct peer_record *r, const uint8_t *key)
 {
-	int err = p->ready ? talk_say(&p->talk, p->id->qp, r, key) : ENOTCONN;
+	int err = p->ready ? talk_say(&p->talk, p->id->qp, r, key, now_ns()) : ENOTCONN;
 
 	/* It is complete before long, and with a reference message in most cases. */
-	if (!err && !p->spin_ns && ibv_req_notify_cq(p->cq, 0))
+	if (!err && ibv_req_notify_cq(p->cq, 0))
 		fail(p, "cannot wait for completions", 0);
 	return err;
 }

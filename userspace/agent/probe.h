@@ -74,7 +74,7 @@ struct probe {
 int probe_open(struct probe *p);
 void probe_close(struct probe *p);
 /* Write a record to the peer; 0, or the errors of talk_say(), after which it may be tried again. */
-int probe_say(struct probe *p, struct peer_record *r, const uint8_t *key);
+int probe_say(struct probe *p, const struct peer_record *r, const uint8_t *key);
 /* Send one, unless one is out already. */
 void probe_send(struct probe *p, uint64_t now);
 

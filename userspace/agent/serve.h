@@ -11,7 +11,7 @@
 int serve_open(const union conf_addr *addr);
 void serve_close(void);
 /* A connection of a guest, and what is said over it */
-typedef void (*serve_fn)(void *arg, const struct rdma_cm_id *id, struct talk *talk);
+typedef void (*serve_fn)(void *arg, struct rdma_cm_id *id, struct talk *talk);
 /* Call @fn for each guest; it may say something, and hear what the guest has said. */
 void serve_talk(serve_fn fn, void *arg);
 

@@ -7,16 +7,18 @@
  * renew the lease, and nothing is measured. What the module says of the device is
  * asked for anew several times a second and when it tells of a change; nothing else is
  * remembered of it, so an agent that is started again goes on where it is: with the SafeUtil,
- * the chunks and the target of the one before, as long as the lease of that holds.
+ * the chunks and the target of the one before, as long as the lease of that holds. Runs in the
+ * thread of the agent.
  */
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/chunk.h"
+#include "exchange.h"
 #include "minmax.h"
+#include "peer.h"
 #include "steer.h"
 
 /* How often the module is asked, and the controller, while there are latency flows */
@@ -27,42 +29,28 @@
  * bulk. So few cost the 99th percentile of a latency flow nothing that sends 4,000 in a second.
  */
 #define CALM_NS (25 * MS)
+/* For so long it waits to read lists of the module for reference messages that are out. */
+#define LIST_NS (10 * MS)
 /* How long it takes to connect. It has no peer only when that is over. */
 #define CONNECT_NS SEC
 
 enum {
-	/* Samples that say something, if the short window has as many. */
-	ENOUGH = 50,
 	/* Readings without bulk that are remembered: of ten seconds */
 	ALONE = 100,
-};
-
-/**
- * struct peer - whom it measures with
- * @probe: the reference flow
- * @st: the device
- * @all: the long window
- * @late: the short one
- * @last_ns: when the last sample came
- */
-struct peer {
-	struct probe probe;
-	struct steer *st;
-	struct percentile all;
-	struct percentile late;
-	uint64_t last_ns;
 };
 
 /**
  * struct loan - what is lent, and told with it
  * @util: SafeUtil, bytes per second
  * @chunk: size of chunks, bytes, or RDMA_ISOLATE_AUTO
+ * @peer_latency: groups of latency flows of other hosts that the device answers
  * @state: what the agent finds
  * @current99: what it has measured, ns
  */
 struct loan {
 	uint64_t util;
 	uint32_t chunk;
+	uint32_t peer_latency;
 	uint32_t state;
 	uint64_t current99;
 };
@@ -76,9 +64,11 @@ struct loan {
  * @due_ns: when it should fire
  * @late: how late it does, which is what a sample has too much, about
  * @seed: of the jitter
- * @enough: samples that say something
  * @peers: whom it measures with
  * @num_peers: how many
+ * @exchange: what the agents of these, and others, are told and tell
+ * @exchange_ns: when that is due
+ * @safe_util: the last answer of the controller, or the operator's, bytes per second
  * @opened_ns: since when there is this
  * @known: the module has told of the device
  * @may_steer: the module manages the device, and lets an agent steer it
@@ -90,7 +80,6 @@ struct loan {
  * @chunk: what the operator's is on this device, bytes; 0 as long as that is not known
  * @groups: L, B and T
  * @bulk: B or T is not 0
- * @period_ns: from one reference message to the next
  * @send_ns: when to send the next reference message
  * @ask_ns: when to ask the module next
  * @asked_ns: when the module was asked last
@@ -113,9 +102,11 @@ struct steer {
 	uint64_t due_ns;
 	struct percentile late;
 	uint32_t seed;
-	uint32_t enough;
 	struct peer peers[CONF_PEERS_MAX];
 	unsigned int num_peers;
+	struct exchange *exchange;
+	uint64_t exchange_ns;
+	uint64_t safe_util;
 	uint64_t opened_ns;
 	bool known;
 	bool may_steer;
@@ -127,7 +118,6 @@ struct steer {
 	uint32_t chunk;
 	uint32_t groups[3];
 	bool bulk;
-	uint64_t period_ns;
 	uint64_t send_ns;
 	uint64_t ask_ns;
 	uint64_t asked_ns;
@@ -171,10 +161,8 @@ static void forget_bulk(struct steer *st)
 {
 	unsigned int i;
 
-	for (i = 0; i < st->num_peers; i++) {
-		percentile_reset(&st->peers[i].all);
-		percentile_reset(&st->peers[i].late);
-	}
+	for (i = 0; i < st->num_peers; i++)
+		peer_forget(&st->peers[i]);
 }
 
 static void note_bulk(struct steer *st)
@@ -242,76 +230,6 @@ static bool ask_module(struct steer *st)
 
 /* --- what was measured --- */
 
-/* Without a sample for so long nothing is known. */
-static uint64_t stale_ns(const struct steer *st)
-{
-	uint64_t periods = 4 * st->conf->ref_period_ns;
-
-	return periods > SEC ? periods : SEC;
-}
-
-static void on_sample(struct probe *probe, uint64_t ns)
-{
-	struct peer *p = container_of(probe, struct peer, probe);
-	uint64_t period = p->st->period_ns;
-	uint64_t now = now_ns();
-	uint32_t missed;
-
-	/* Nothing was sent for a while: what was measured before says nothing of now. */
-	if (now - ns - p->last_ns > stale_ns(p->st)) {
-		percentile_reset(&p->all);
-		percentile_reset(&p->late);
-	}
-	/* Those that could not be sent meanwhile would have waited for the rest. */
-	for (missed = 0; missed <= p->st->conf->short_window; missed++) {
-		percentile_add(&p->all, ns);
-		percentile_add(&p->late, ns);
-		if (ns < 2 * period)
-			break;
-		ns -= period;
-	}
-	p->last_ns = now;
-}
-
-/* How long the message has been out that is */
-static uint64_t age(const struct peer *p, uint64_t now)
-{
-	return p->probe.posted_ns && now > p->probe.posted_ns ?
-	       now - p->probe.posted_ns : 0;
-}
-
-/* It has not answered for so long that it is as good as not there. */
-static bool is_hung(const struct steer *st, const struct peer *p, uint64_t now)
-{
-	return age(p, now) > stale_ns(st);
-}
-
-/* Its last sample is too old. One may be later than @now: it came while that was spent. */
-static bool is_stale(const struct steer *st, const struct peer *p, uint64_t now)
-{
-	return now > p->last_ns && now - p->last_ns > stale_ns(st);
-}
-
-/*
- * What a peer has measured; false if there is nothing to go by. The message that is out
- * is a sample as soon as it keeps a twentieth of the short window from being sent.
- */
-static bool has_measured(const struct steer *st, const struct peer *p, uint64_t now,
-			 struct aimd_input *in)
-{
-	uint64_t out = age(p, now);
-
-	if (!p->probe.ready || percentile_count(&p->late) < st->enough ||
-	    is_stale(st, p, now) || is_hung(st, p, now))
-		return false;
-	if (out <= st->conf->ref_period_ns * st->conf->short_window / 20)
-		out = 0;
-	in->current99_ns = percentile_get(&p->all, PERCENTILE_P99);
-	in->short99_ns = max_u64(out, percentile_get(&p->late, PERCENTILE_P99));
-	in->short95_ns = max_u64(out, percentile_get(&p->late, 950000));
-	return true;
-}
-
 /* It misses the target by more, or has more to tell where neither does. */
 static bool is_worse(const struct aimd_params *aimd, const struct aimd_input *a,
 		     const struct aimd_input *b)
@@ -326,14 +244,19 @@ static bool is_worse(const struct aimd_params *aimd, const struct aimd_input *a,
 /* All by the worst peer: what two have measured would make a miss that neither has. */
 static bool measured(const struct steer *st, uint64_t now, struct aimd_input *in)
 {
-	bool any = false;
+	bool has, any = false;
 	unsigned int i;
 
 	for (i = 0; i < st->num_peers; i++) {
 		struct aimd_input of = *in;
 
-		if (!has_measured(st, &st->peers[i], now, &of))
+		has = peer_has_measured(&st->peers[i], now, &of);
+		exchange_note(st->exchange, i, has ? aimd_judged(st->aimd.law, &of) : 0,
+			      st->aimd.target99_ns, st->state.mode == AIMD_NOT_LOCAL);
+		if (!has)
 			continue;
+		if (st->aimd.target99_ns && exchange_is_elsewhere(st->exchange, i, now))
+			aimd_forgive(&of, st->aimd.target99_ns);
 		if (!any || is_worse(&st->aimd, &of, in))
 			*in = of;
 		any = true;
@@ -346,7 +269,7 @@ static bool has_peer(const struct steer *st, uint64_t now)
 	unsigned int i;
 
 	for (i = 0; i < st->num_peers; i++)
-		if (st->peers[i].probe.ready && !is_hung(st, &st->peers[i], now))
+		if (peer_is_there(&st->peers[i], now))
 			return true;
 	return false;
 }
@@ -363,6 +286,9 @@ static bool put_budget(struct steer *st, uint64_t lease_ns, const struct loan *l
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_LEASE_NS, lease_ns);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_SAFE_UTIL, loan->util);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CHUNK_BYTES, loan->chunk);
+	if (loan->peer_latency)
+		nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_PEER_LATENCY_GROUPS,
+			      loan->peer_latency);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_AGENT_PID, getpid());
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_CTRL_STATE, loan->state);
 	nl_put_number(nlh, set, RDMA_ISOLATE_A_BUDGET_TARGET99_NS, st->aimd.target99_ns);
@@ -377,14 +303,20 @@ static bool is_lent(const struct steer *st, const struct loan *loan, uint64_t no
 
 	return st->lent_ns && now - st->lent_ns < st->conf->lease_ns / 3 &&
 	       loan->state == lent->state && loan->chunk == lent->chunk &&
+	       loan->peer_latency == lent->peer_latency &&
 	       loan->util > lent->util - lent->util / 512 &&
 	       loan->util < lent->util + lent->util / 512;
 }
 
 static void lend(struct steer *st, struct loan loan, uint64_t now)
 {
+	uint64_t reserved = exchange_reserved(st->exchange);
+
+	st->safe_util = loan.util;
+	loan.util -= min_u64(loan.util, reserved);
 	/* With nobody to share with the controller may say less. */
 	loan.util = max_u64(loan.util, RDMA_ISOLATE_RATE_MIN);
+	loan.peer_latency = exchange_latency(st->exchange);
 	if (is_lent(st, &loan, now) || now < st->refused_ns)
 		return;
 	if (!put_budget(st, st->conf->lease_ns, &loan)) {
@@ -419,7 +351,8 @@ static void find_target(struct steer *st, const struct aimd_input *in)
 		return;
 	}
 	/* Only just after asking: a group that has begun since is not among them yet. */
-	if (st->asked_ns == in->now_ns && in->have_samples && in->l && !in->b && !in->t)
+	if (st->asked_ns == in->now_ns && in->have_samples && in->l && !in->b && !in->t &&
+	    !exchange_is_shared(st->exchange, in->now_ns))
 		percentile_add(&st->alone, in->short99_ns);
 	/* The median: a few late wake-ups spoil the last readings before bulk comes. */
 	st->aimd.target99_ns = AIMD_TARGET_TIMES *
@@ -437,7 +370,7 @@ static void step(struct steer *st, uint64_t now)
 	};
 	struct aimd_input in = {
 		.now_ns = now,
-		.l = st->groups[RISO_CLASS_LATENCY],
+		.l = st->groups[RISO_CLASS_LATENCY] + exchange_latency(st->exchange),
 		.b = st->groups[RISO_CLASS_BANDWIDTH],
 		.t = st->groups[RISO_CLASS_THROUGHPUT],
 		.chunk = st->chunk,
@@ -446,7 +379,10 @@ static void step(struct steer *st, uint64_t now)
 
 	in.have_samples = measured(st, now, &in);
 	find_target(st, &in);
-	if (in.l && !has_peer(st, now)) {
+	if (!st->aimd.target99_ns)
+		st->aimd.target99_ns = exchange_target(st->exchange);
+	in.have_samples |= exchange_complain(st->exchange, st->aimd.target99_ns, &in);
+	if (in.l && !exchange_latency(st->exchange) && !has_peer(st, now)) {
 		if (now - st->opened_ns >= CONNECT_NS)
 			lend(st, own_loan(st, RISO_CTRL_STATE_NO_PEER, 0), now);
 		return;
@@ -459,8 +395,7 @@ static void step(struct steer *st, uint64_t now)
 	/* At the target it is missed and met in turns. */
 	if (out.mode != AIMD_MISSED && states[out.mode] != st->told) {
 		st->told = states[out.mode];
-		log_line("%s: %s", st->dev->name,
-			 name_ctrl_state.values[st->told].name);
+		log_line("%s: %s", st->dev->name, name_ctrl_state.values[st->told].name);
 	}
 	if (out.events & AIMD_EV_CHUNK)
 		log_line("%s: chunks of %" PRIu32 " bytes serve the target better",
@@ -483,7 +418,8 @@ static uint64_t jittered(struct steer *st, uint64_t period)
 /* Nobody has to be held back, and what messages take alone is known. */
 static bool is_calm(const struct steer *st)
 {
-	return !st->bulk && (st->target99 != RDMA_ISOLATE_AUTO ||
+	return !st->bulk && !exchange_is_shared(st->exchange, now_ns()) &&
+	       (st->target99 != RDMA_ISOLATE_AUTO ||
 			     percentile_count(&st->alone) == ALONE);
 }
 
@@ -492,23 +428,51 @@ static bool measures(const struct steer *st)
 	return st->groups[RISO_CLASS_LATENCY] && st->may_steer;
 }
 
+/* Tell and hear, and see when to do so again. */
+static uint64_t exchange(struct steer *st, uint64_t now)
+{
+	const struct exchange_view view = {
+		.now_ns = now,
+		.latency = st->groups[RISO_CLASS_LATENCY],
+		.bulk = st->groups[RISO_CLASS_BANDWIDTH] + st->groups[RISO_CLASS_THROUGHPUT],
+		.max_rate = st->aimd.max_rate,
+		.safe_util = st->safe_util ? st->safe_util : st->own_util,
+		.chunk = st->chunk,
+	};
+
+	return st->may_steer ? exchange_step(st->exchange, &view) : now + SEC;
+}
+
+static bool is_out(const struct steer *st)
+{
+	unsigned int i;
+
+	for (i = 0; i < st->num_peers; i++)
+		if (peer_is_out(&st->peers[i]))
+			return true;
+	return false;
+}
+
+static void send_all(struct steer *st, uint64_t now, bool calm)
+{
+	uint64_t period_ns = max_u64(calm ? CALM_NS : 0, st->conf->ref_period_ns);
+	unsigned int i;
+
+	for (i = 0; i < st->num_peers; i++)
+		peer_send(&st->peers[i], period_ns);
+	st->send_ns = now + jittered(st, period_ns);
+}
+
 static void on_tick(struct source *s)
 {
 	struct steer *st = container_of(s, struct steer, tick);
 	uint64_t renew_ns = st->conf->lease_ns / 3;
 	uint64_t now = now_ns();
 	bool calm = is_calm(st);
-	unsigned int i;
 
 	if (!timer_fired(s))
 		return;
 	percentile_add(&st->late, now - st->due_ns);
-	if (measures(st) && now >= st->send_ns) {
-		for (i = 0; i < st->num_peers; i++)
-			probe_send(&st->peers[i].probe, now_ns());
-		st->period_ns = max_u64(calm ? CALM_NS : 0, st->conf->ref_period_ns);
-		st->send_ns = now + jittered(st, st->period_ns);
-	}
 	if (now >= st->ask_ns) {
 		if (!ask_module(st))
 			st->may_steer = false;
@@ -524,9 +488,14 @@ static void on_tick(struct source *s)
 		st->step_ns = now + (st->conf->law == CONF_LAW_PAPER ? 0 :
 				     min_u64(STEP_NS, renew_ns));
 	}
-	st->due_ns = now + renew_ns;
+	if (now >= st->exchange_ns && (!is_out(st) || now - st->exchange_ns >= LIST_NS))
+		st->exchange_ns = exchange(st, now);
+	/* Nothing is to be done here while it is out. */
+	if (measures(st) && now >= st->send_ns)
+		send_all(st, now, calm);
+	st->due_ns = min_u64(now + renew_ns, max_u64(st->exchange_ns, now + MS));
 	if (!measures(st))
-		st->ask_ns = 0;
+		st->ask_ns = min_u64(st->ask_ns, now + renew_ns);
 	else if (st->send_ns < st->due_ns)
 		st->due_ns = st->send_ns > now ? st->send_ns : now;
 	timer_set(&st->tick, st->due_ns);
@@ -537,6 +506,7 @@ void steer_look(struct steer *st)
 	st->ask_ns = 0;
 	st->step_ns = 0;
 	st->due_ns = now_ns();
+	st->exchange_ns = min_u64(st->exchange_ns, st->due_ns);
 	timer_set(&st->tick, st->due_ns);
 }
 
@@ -577,23 +547,13 @@ void steer_metrics(const struct steer *st, struct metrics *m)
 static bool open_peer(struct steer *st, const union conf_addr *addr)
 {
 	struct peer *p = &st->peers[st->num_peers++];
+	bool opened = peer_open(p, st->conf, st->dev->name, addr);
 
-	p->probe.retry.fd = -1;
-	p->probe.done.fd = -1;
-	p->st = st;
-	p->probe.dev = st->dev->name;
-	p->probe.peer = *addr;
-	/* IPv4 and IPv6 have the port at the same place. */
-	p->probe.peer.v4.sin_port = htons(st->conf->port);
-	p->probe.sample = on_sample;
-	p->probe.spin_ns = st->conf->spin_ns;
-	return !percentile_init(&p->all, st->conf->window) &&
-	       !percentile_init(&p->late, st->conf->short_window) &&
-	       !probe_open(&p->probe);
+	exchange_add_peer(st->exchange, &p->probe);
+	return opened;
 }
 
-struct steer *steer_open(struct nl *nl, const struct conf *conf,
-			 const struct conf_dev *dev)
+struct steer *steer_open(struct nl *nl, const struct conf *conf, const struct conf_dev *dev)
 {
 	struct steer *st = calloc(1, sizeof(*st));
 	unsigned int i;
@@ -604,10 +564,9 @@ struct steer *steer_open(struct nl *nl, const struct conf *conf,
 	st->conf = conf;
 	st->dev = dev;
 	st->seed = getpid();
-	st->enough = conf->short_window < ENOUGH ? conf->short_window : ENOUGH;
 	aimd_defaults(&st->aimd, RDMA_ISOLATE_RATE_MAX, 1);
 	st->aimd.law = conf->law == CONF_LAW_PAPER ? AIMD_LAW_PAPER : AIMD_LAW_DEFAULT;
-	st->aimd.window_ns = conf->short_window * conf->ref_period_ns * 5 / 4;
+	st->aimd.window_ns = conf_window_ns(conf);
 	st->aimd.give_up = dev->unattainable == CONF_GIVE_UP;
 	st->aimd.stay = dev->not_local == CONF_STAY;
 	st->aimd.delta_ns = dev->delta_ns;
@@ -615,6 +574,9 @@ struct steer *steer_open(struct nl *nl, const struct conf *conf,
 	st->tick.fd = -1;
 	if (percentile_init(&st->late, conf->short_window) ||
 	    percentile_init(&st->alone, ALONE) || timer_open(&st->tick, on_tick))
+		goto err;
+	st->exchange = exchange_open(nl, conf, dev->name);
+	if (!st->exchange)
 		goto err;
 	for (i = 0; i < dev->n_peers; i++)
 		if (!open_peer(st, &dev->peer[i]))
@@ -639,11 +601,9 @@ void steer_close(struct steer *st)
 {
 	unsigned int i;
 
-	for (i = 0; i < st->num_peers; i++) {
-		probe_close(&st->peers[i].probe);
-		percentile_free(&st->peers[i].all);
-		percentile_free(&st->peers[i].late);
-	}
+	for (i = 0; i < st->num_peers; i++)
+		peer_close(&st->peers[i]);
+	exchange_close(st->exchange);
 	timer_close(&st->tick);
 	percentile_free(&st->late);
 	percentile_free(&st->alone);

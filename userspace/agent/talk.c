@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "minmax.h"
 #include "talk.h"
 
 const char *talk_open(struct talk *t, struct ibv_pd *pd)
@@ -46,7 +47,8 @@ void talk_learn_place(struct talk *t, const struct talk_place *place)
 	t->peer = *place;
 }
 
-int talk_say(struct talk *t, struct ibv_qp *qp, struct peer_record *r, const uint8_t *key)
+int talk_say(struct talk *t, struct ibv_qp *qp, const struct peer_record *r, const uint8_t *key,
+	     uint64_t now)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)t->out, .length = sizeof(t->out),
@@ -55,23 +57,26 @@ int talk_say(struct talk *t, struct ibv_qp *qp, struct peer_record *r, const uin
 		.wr_id = TALK_WR_ID, .sg_list = &sge, .num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
 	};
+	struct peer_record numbered = *r;
 	int err;
 
 	if (!t->peer.rkey)
 		return ENOTCONN;
 	if (t->is_out)
 		return EBUSY;
-	r->epoch = t->peer.epoch;
-	r->seq = t->said + 1;
-	peer_record_write(r, key, t->out);
+	numbered.epoch = t->peer.epoch;
+	numbered.seq = t->said + 1;
+	peer_record_write(&numbered, key, t->out);
 	sge.lkey = t->out_mr->lkey;
 	wr.wr.rdma.remote_addr = t->peer.addr;
 	wr.wr.rdma.rkey = t->peer.rkey;
 	err = ibv_post_send(qp, &wr, &bad);
 	if (err)
 		return err;
-	t->said = r->seq;
+	t->said = numbered.seq;
 	t->is_out = true;
+	t->told = *r;
+	t->told_ns = now;
 	return 0;
 }
 
@@ -80,11 +85,20 @@ void talk_said(struct talk *t)
 	t->is_out = false;
 }
 
-bool talk_hear(struct talk *t, const uint8_t *to, const uint8_t *key, struct peer_record *r,
-	       const char **wrong)
+const char *talk_hear(struct talk *t, const uint8_t *to, const uint8_t *key, uint64_t now)
 {
-	if (!peer_record_read(t->slot, key, to, t->epoch, t->heard, r, wrong))
-		return false;
-	t->heard = r->seq;
-	return true;
+	const char *wrong;
+	bool doubted = t->doubted;
+
+	if (peer_record_read(t->slot, key, to, t->epoch, t->heard, &t->last, &wrong)) {
+		t->heard = t->last.seq;
+		t->last_ns = now;
+	}
+	t->doubted = wrong;
+	return doubted ? wrong : NULL;
+}
+
+bool talk_holds(const struct talk *t, uint64_t now)
+{
+	return t->last_ns && now - t->last_ns < min_u64(t->last.lease_ns, TALK_LEASE_MAX);
 }

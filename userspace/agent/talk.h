@@ -11,6 +11,9 @@
 
 #include "peer_record.h"
 
+/* What a record says of its lease is believed up to that, ns. */
+#define TALK_LEASE_MAX UINT64_C(10000000000)
+
 /* wr_id of what is written to the peer: no other work request of the agent has one. */
 #define TALK_WR_ID 1
 
@@ -27,6 +30,16 @@ struct talk_place {
 };
 
 /**
+ * struct talk_excuse - for how long nothing is held back for a peer, as it did not help it
+ * @until_ns: until then
+ * @span_ns: for how long the last time, 0 for never
+ */
+struct talk_excuse {
+	uint64_t until_ns;
+	uint64_t span_ns;
+};
+
+/**
  * struct talk - one end of a connection
  * @slot_mr: of @slot, which the peer may write
  * @out_mr: of @out, which it may not
@@ -37,6 +50,12 @@ struct talk_place {
  * @peer: where to write, with rkey 0 as long as that is not known
  * @said: sequence of the last record that was posted, 0 for none
  * @is_out: it has not completed
+ * @doubted: something was wrong with the slot when it was read last
+ * @last: the last record that came
+ * @last_ns: when, 0 for none so far
+ * @told: the last record that was posted
+ * @told_ns: when, 0 for none so far
+ * @excused: what the peer has measured is not to be mended here
  */
 struct talk {
 	struct ibv_mr *slot_mr;
@@ -48,6 +67,12 @@ struct talk {
 	struct talk_place peer;
 	uint64_t said;
 	bool is_out;
+	bool doubted;
+	struct peer_record last;
+	uint64_t last_ns;
+	struct peer_record told;
+	uint64_t told_ns;
+	struct talk_excuse excused;
 };
 
 /* NULL, or what went wrong; it may be closed in any case. */
@@ -62,14 +87,16 @@ void talk_learn_place(struct talk *t, const struct talk_place *place);
  * Write a record to the peer, with the next sequence and the peer's epoch. Returns 0, EBUSY while
  * one is out, ENOTCONN as long as its place is not known, or the error of the post.
  */
-int talk_say(struct talk *t, struct ibv_qp *qp, struct peer_record *r, const uint8_t *key);
+int talk_say(struct talk *t, struct ibv_qp *qp, const struct peer_record *r, const uint8_t *key,
+	     uint64_t now);
 /* What talk_say() has posted is complete. */
 void talk_said(struct talk *t);
 /*
- * Read what the peer has written to the host of address @to; true if that is news. @wrong is set to
- * what is wrong with it, or to NULL.
+ * Read what the peer has written to the host of address @to. Returns NULL, or what is wrong with
+ * it if that was so the time before, too: half of a record may have arrived.
  */
-bool talk_hear(struct talk *t, const uint8_t *to, const uint8_t *key, struct peer_record *r,
-	       const char **wrong);
+const char *talk_hear(struct talk *t, const uint8_t *to, const uint8_t *key, uint64_t now);
+/* Does what was heard last hold? */
+bool talk_holds(const struct talk *t, uint64_t now);
 
 #endif /* RISO_TALK_H */

@@ -14,6 +14,7 @@
 #include <linux/genetlink.h>
 
 #include "fake_steer.h"
+#include "minmax.h"
 
 #define START (100 * SEC)
 
@@ -147,6 +148,7 @@ static int set_budget(const struct nlattr **attrs)
 		.state = nl_number(a, RDMA_ISOLATE_A_BUDGET_CTRL_STATE, set),
 		.target99_ns = nl_number(a, RDMA_ISOLATE_A_BUDGET_TARGET99_NS, set),
 		.current99_ns = nl_number(a, RDMA_ISOLATE_A_BUDGET_CURRENT99_NS, set),
+		.peer_latency = nl_number(a, RDMA_ISOLATE_A_BUDGET_PEER_LATENCY_GROUPS, set),
 	};
 
 	fake.sets++;
@@ -251,10 +253,10 @@ void fake_run(uint64_t ns)
 				next = i;
 		if (next >= 0 && fake.done[next] <= end &&
 		    (!fake.at || fake.done[next] < fake.at)) {
-			fake.now = fake.done[next];
+			fake.now = max_u64(fake.now, fake.done[next]);
 			completes(next);
 		} else if (fake.at && fake.at <= end) {
-			fake.now = fake.at;
+			fake.now = max_u64(fake.now, fake.at);
 			fake.at = 0;
 			fake.timer->ready(fake.timer);
 		} else {
@@ -263,6 +265,97 @@ void fake_run(uint64_t ns)
 	}
 	if (fake.now < end)
 		fake.now = end;
+}
+
+/* --- other agents --- */
+
+struct exchange {
+	unsigned int peers;
+};
+
+static struct exchange exchange;
+
+struct exchange *exchange_open(struct nl *nl, const struct conf *conf, const char *dev)
+{
+	(void)nl;
+	(void)conf;
+	(void)dev;
+	exchange.peers = 0;
+	return &exchange;
+}
+
+void exchange_close(struct exchange *ex)
+{
+	(void)ex;
+}
+
+void exchange_add_peer(struct exchange *ex, struct probe *probe)
+{
+	(void)probe;
+	ex->peers++;
+}
+
+void exchange_note(struct exchange *ex, unsigned int peer, uint64_t current99_ns,
+		   uint64_t target99_ns, bool not_local)
+{
+	assert_in_range(peer, 0, ex->peers - 1);
+	fake.noted[peer].current99_ns = current99_ns;
+	fake.noted[peer].target99_ns = target99_ns;
+	fake.noted[peer].not_local = not_local;
+}
+
+bool exchange_is_shared(const struct exchange *ex, uint64_t now)
+{
+	(void)ex;
+	(void)now;
+	return fake.shared;
+}
+
+bool exchange_is_elsewhere(const struct exchange *ex, unsigned int peer, uint64_t now)
+{
+	(void)now;
+	assert_in_range(peer, 0, ex->peers - 1);
+	return fake.elsewhere[peer];
+}
+
+uint32_t exchange_latency(const struct exchange *ex)
+{
+	(void)ex;
+	return fake.peer_latency;
+}
+
+uint64_t exchange_reserved(const struct exchange *ex)
+{
+	(void)ex;
+	return fake.reserved;
+}
+
+uint64_t exchange_target(const struct exchange *ex)
+{
+	(void)ex;
+	return fake.peer_latency ? FAKE_TARGET : 0;
+}
+
+bool exchange_complain(const struct exchange *ex, uint64_t target99_ns, struct aimd_input *in)
+{
+	(void)ex;
+	if (!fake.peer_latency)
+		return false;
+	assert_int_equal(target99_ns, FAKE_TARGET);
+	aimd_blame(in, fake_in_force() > fake.complaint_util ? 2 * FAKE_TARGET :
+							      FAKE_TARGET / 2);
+	return true;
+}
+
+uint64_t exchange_step(struct exchange *ex, const struct exchange_view *v)
+{
+	unsigned int i;
+
+	fake.lists++;
+	for (i = 0; i < ex->peers; i++)
+		fake.lists_while_out += !!fake.peers[i]->posted_ns;
+	fake.now += fake.list_ns;
+	return v->now_ns + (fake.list_ns ? 20 * MS : fake_conf.lease_ns / 3);
 }
 
 /* --- what latencies may follow --- */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "exchange.h"
 #include "steer.h"
 
 #define FAKE_PERIOD (MS / 2)
@@ -29,6 +30,7 @@ struct fake_lent {
 	uint32_t state;
 	uint64_t target99_ns;
 	uint64_t current99_ns;
+	uint32_t peer_latency;
 };
 
 /* What is there, and what was done. */
@@ -57,6 +59,22 @@ struct fake_steer {
 	uint64_t done[FAKE_PEERS];
 	bool hangs;
 	uint64_t (*latency)(unsigned int peer);
+	/* what other agents say: peers that a miss is the fault of, what they ask for and miss */
+	bool elsewhere[FAKE_PEERS];
+	uint32_t peer_latency;
+	uint64_t reserved;
+	/* they miss their target while so much is lent */
+	uint64_t complaint_util;
+	struct {
+		uint64_t current99_ns;
+		uint64_t target99_ns;
+		bool not_local;
+	} noted[FAKE_PEERS];
+	bool shared;
+	/* how long it takes to read lists, every 20 ms, 0 for a quiet host; how often they were */
+	uint64_t list_ns;
+	unsigned int lists;
+	unsigned int lists_while_out;
 };
 
 extern struct fake_steer fake;

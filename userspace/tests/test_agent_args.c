@@ -214,7 +214,7 @@ static void read_file(const char *name, char *buf, size_t size)
 /* The sample with its "#" taken away says what holds without it, and has all keys. */
 static void sample(void **state)
 {
-	char text[4096], page[32768], want[64], *line, *save = NULL, *to;
+	char text[8192], page[32768], want[64], *line, *save = NULL, *to;
 	struct conf conf = { };
 	FILE *f;
 	size_t keys = 0;
@@ -247,7 +247,7 @@ static void sample(void **state)
 			fail_msg("the manual page lacks %s", want);
 	}
 	fclose(f);
-	assert_int_equal(keys, 10 + 5);
+	assert_int_equal(keys, 11 + 5);
 	load_args(&conf, &(struct conf_args){ }, "");
 	conffile_check_default_agent(&conf);
 	assert_int_equal(conf.n_devs, 1);

@@ -3,6 +3,7 @@
  * These cases try what the file of rdma-isolated may say, and what is said of a wrong one.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,18 +11,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "conf.h"
 #include "conffile.h"
+#include "secret.h"
 
 #define SECTIONS "[agent], once, and [device NAME], once for each device"
 #define HEADING(text) text ": allowed are " SECTIONS "; NAME is " CONFFILE_NAME
 #define NEITHER "neither [SECTION] nor KEY = VALUE"
 
 #define NOT_AGENT " here: allowed are listen port ref-period spin window" \
-	" short-window lease law metrics metrics-listen"
+	" short-window lease law metrics metrics-listen secret"
 #define NOT_DEV " here: allowed are peer unattainable delta not-local"
 
 static void defaults(void **state)
@@ -178,6 +182,8 @@ static const struct bad bads[] = {
 	{ "[agent]\nmetrics = on\n", 2, "metrics = on: allowed is off or 1 to 65535" },
 	{ "[agent]\nmetrics-listen = here\n", 2,
 	  "metrics-listen = here: allowed is " CONFFILE_ADDRESS },
+	{ "[agent]\nsecret = /nowhere\n", 2,
+	  "secret = /nowhere: No such file or directory; allowed is " SECRET_ALLOWED },
 	{ "[agent]\nmetrics = 0\n", 2, "metrics = 0: allowed is off or 1 to 65535" },
 	{ "[agent]\nmetrics = 65536\n", 2,
 	  "metrics = 65536: allowed is off or 1 to 65535" },
@@ -414,6 +420,91 @@ static void any_bytes(void **state)
 	}
 }
 
+/* A file of so many equal bytes */
+static const char *write_secret(char byte, size_t len, mode_t mode)
+{
+	static char path[] = "/tmp/agent_conf.secret";
+	static char bytes[SECRET_MAX + 1];
+	int fd;
+
+	unlink(path);
+	fd = open(path, O_CREAT | O_WRONLY, mode);
+	assert_true(fd >= 0);
+	memset(bytes, byte, sizeof(bytes));
+	assert_int_equal(write(fd, bytes, len), len);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+	return path;
+}
+
+static bool load_secret(struct conf *conf, const char *path)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "[agent]\nsecret = %s\n", path);
+	return conffile_load(conf, text);
+}
+
+/* It is refused, for that reason. */
+static void refuse_secret(const char *path, const char *why)
+{
+	struct conf conf = { };
+	char said[256];
+
+	assert_false(load_secret(&conf, path));
+	snprintf(said, sizeof(said), "secret = %s: %s; allowed is ", path, why);
+	if (!strstr(conffile_said, said))
+		fail_msg("%s", conffile_said);
+	conf_free(&conf);
+}
+
+/* Agents with the same file have the same key, and no others. */
+static void secrets(void **state)
+{
+	struct conf a = { }, b = { };
+	const char *path;
+
+	(void)state;
+	conffile_load_good(&a, "[agent]\nsecret = off\n");
+	assert_false(a.has_secret);
+	path = write_secret('a', SECRET_MIN, 0400);
+	assert_true(load_secret(&a, path));
+	assert_true(a.has_secret);
+	write_secret('a', SECRET_MIN, 0600);
+	assert_true(load_secret(&b, path));
+	assert_true(conf_same_law(&a, &b));
+	write_secret('b', SECRET_MAX, 0600);
+	assert_true(load_secret(&b, path));
+	assert_false(conf_same_law(&a, &b));
+	unlink(path);
+	conf_free(&a);
+	conf_free(&b);
+}
+
+static void refuses_secrets(void **state)
+{
+	const char *path = write_secret('a', SECRET_MIN - 1, 0600);
+
+	(void)state;
+	refuse_secret(path, "it is too short");
+	write_secret('a', SECRET_MAX + 1, 0600);
+	refuse_secret(path, "it is too long");
+	write_secret('a', SECRET_MIN, 0640);
+	refuse_secret(path, "its group or others have rights to it");
+	write_secret('a', SECRET_MIN, 0602);
+	refuse_secret(path, "its group or others have rights to it");
+	/* Only root can give a file away. */
+	write_secret('a', SECRET_MIN, 0600);
+	if (!chown(path, 65534, -1))
+		refuse_secret(path, "its owner is neither root nor who runs this");
+	unlink(path);
+	refuse_secret(path, "No such file or directory");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	refuse_secret(path, "it is no regular file");
+	unlink(path);
+	refuse_secret("/tmp", "it is no regular file");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +518,8 @@ int main(void)
 		cmocka_unit_test(same_laws),
 		cmocka_unit_test(same_devs),
 		cmocka_unit_test(short_buffers),
+		cmocka_unit_test(secrets),
+		cmocka_unit_test(refuses_secrets),
 		cmocka_unit_test(any_bytes),
 	};
 

@@ -125,6 +125,31 @@ static void says_a_record(void **state)
 	probe_close(&p);
 }
 
+/* Who spins for reference messages asks for an event for a record. */
+static void says_while_it_spins(void **state)
+{
+	struct peer_record r = { 0 };
+	struct probe p;
+	int i;
+
+	(void)state;
+	start(&p);
+	p.spin_ns = 5000;
+	connects(&p);
+	for (i = 0; i < 3; i++) {
+		fake.armed = false;
+		assert_int_equal(probe_say(&p, &r, NULL), 0);
+		assert_true(fake.armed);
+		fake.done_wr_id = TALK_WR_ID;
+		fake.done = true;
+		p.done.ready(&p.done);
+	}
+	assert_int_equal(fake.records, 3);
+	assert_int_equal(samples, 0);
+	fake.done_wr_id = 0;
+	probe_close(&p);
+}
+
 static void by_our_clock(void **state)
 {
 	struct probe p;
@@ -328,6 +353,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(says_a_record, fake_set_up,
+						fake_nothing_is_left),
+		cmocka_unit_test_setup_teardown(says_while_it_spins, fake_set_up,
 						fake_nothing_is_left),
 		cmocka_unit_test_setup_teardown(by_our_clock, fake_set_up,
 						fake_nothing_is_left),

@@ -124,6 +124,51 @@ static void not_local(uint64_t what, uint64_t util)
 	assert_int_equal(fake.lent.safe_util, util);
 }
 
+/* What another host is the cause of is told to it, and nothing is taken from those here. */
+static void elsewhere(void **state)
+{
+	(void)state;
+	fake.latency = fake_always_long;
+	fake.elsewhere[0] = true;
+	fake_start(1, 1, 0);
+	fake_run(5 * SEC);
+	assert_int_equal(fake.lent.state, RISO_CTRL_STATE_TRACKING);
+	assert_int_equal(fake.lent.safe_util, FAKE_MAX_RATE);
+	assert_true(fake.noted[0].current99_ns > fake.noted[0].target99_ns);
+	assert_int_equal(fake.noted[0].target99_ns, FAKE_TARGET);
+}
+
+/* A host without latency flows keeps those of others short, and what they miss steers it. */
+static void for_another_host(void **state)
+{
+	(void)state;
+	fake.target99 = RDMA_ISOLATE_AUTO;
+	fake.peer_latency = 2;
+	fake.complaint_util = FAKE_MAX_RATE / 10 * 8;
+	fake_start(0, 2, 0);
+	fake_run(10 * SEC);
+	assert_int_equal(fake.lent.peer_latency, 2);
+	assert_int_equal(fake.peers[0]->sent, 0);
+	assert_in_range(fake.lent.safe_util, FAKE_MAX_RATE / 10 * 7, FAKE_MAX_RATE / 100 * 85);
+	fake.peer_latency = 0;
+	fake_run(SEC);
+	assert_int_equal(fake.lent.peer_latency, 0);
+	assert_int_equal(fake.lent.safe_util, FAKE_OWN_UTIL);
+}
+
+/* What others may read nobody may send. */
+static void reserves(void **state)
+{
+	(void)state;
+	fake.reserved = FAKE_MAX_RATE / 4;
+	fake_start(1, 1, 0);
+	fake_run(5 * SEC);
+	assert_int_equal(fake.lent.safe_util, FAKE_MAX_RATE - FAKE_MAX_RATE / 4);
+	fake.reserved = 2 * FAKE_MAX_RATE;
+	fake_run(SEC);
+	assert_int_equal(fake.lent.safe_util, RDMA_ISOLATE_RATE_MIN);
+}
+
 static void recovers(void **state)
 {
 	(void)state;
@@ -444,6 +489,83 @@ static void keeps_the_target(void **state)
 			12 * FAKE_TARGET + 12 * FAKE_TARGET / 128);
 }
 
+/* Others fill the link, so it takes ever longer; which is no reason to expect that. */
+static uint64_t beside_others(unsigned int peer)
+{
+	(void)peer;
+	return 10 * US + (fake.shared ? fake.now % SEC / 10000 : 0);
+}
+
+static void keeps_the_target_beside_others(void **state)
+{
+	(void)state;
+	fake.target99 = RDMA_ISOLATE_AUTO;
+	fake.latency = beside_others;
+	fake_start(1, 0, 0);
+	fake_run(5 * SEC);
+	assert_in_range(fake.lent.target99_ns, 40 * US, 41 * US);
+	fake.shared = true;
+	fake_run(30 * SEC);
+	assert_true(fake.noted[0].current99_ns > 50 * US);
+	assert_in_range(fake.noted[0].target99_ns, 40 * US, 41 * US);
+	assert_in_range(fake.lent.target99_ns, 40 * US, 41 * US);
+	/* What it finds when they have gone counts. */
+	fake.shared = false;
+	fake.latency = fake_always_long;
+	fake_run(11 * SEC);
+	assert_in_range(fake.lent.target99_ns, 12 * FAKE_TARGET,
+			12 * FAKE_TARGET + 12 * FAKE_TARGET / 128);
+}
+
+/* Longer than a period for one of them */
+static uint64_t takes_a_while(unsigned int peer)
+{
+	return peer ? 700 * US : 100 * US;
+}
+
+/* What it takes to read lists is not what a message takes. */
+static void reads_lists_between_messages(void **state)
+{
+	(void)state;
+	fake_dev.n_peers = 2;
+	fake.target99 = 800 * US;
+	fake.latency = takes_a_while;
+	fake.list_ns = 3 * MS;
+	fake_start(1, 1, 0);
+	fake_run(10 * SEC);
+	assert_in_range(fake.lists, 400, 500);
+	assert_int_equal(fake.lists_while_out, 0);
+	assert_in_range(fake.noted[0].current99_ns, 100 * US, 101 * US);
+	assert_in_range(fake.noted[1].current99_ns, 700 * US, 706 * US);
+	assert_int_equal(fake.lent.safe_util, FAKE_MAX_RATE);
+	/* Nor when the module tells of something */
+	while (!fake.peers[1]->posted_ns)
+		fake_run(50 * US);
+	fake.lists = 0;
+	steer_look(fake_st);
+	fake_run(50 * US);
+	assert_int_equal(fake.lists, 0);
+	fake_run(2 * MS);
+	assert_int_equal(fake.lists, 1);
+	assert_int_equal(fake.lists_while_out, 0);
+}
+
+/* They are read 10 ms late, and then though a message is out. */
+static void waits_for_no_message_for_long(void **state)
+{
+	(void)state;
+	fake.list_ns = 100 * US;
+	fake_start(1, 1, 0);
+	fake_run(SEC);
+	fake.hangs = true;
+	fake_run(50 * MS);
+	fake.lists = 0;
+	fake.lists_while_out = 0;
+	fake_run(SEC);
+	assert_in_range(fake.lists, SEC / (33 * MS), SEC / (29 * MS));
+	assert_int_equal(fake.lists_while_out, fake.lists);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,6 +575,9 @@ int main(void)
 		FAKE_CASE(at_the_pace_of_the_short_window),
 		FAKE_CASE(keeps),
 		FAKE_CASE(gives_up),
+		FAKE_CASE(elsewhere),
+		FAKE_CASE(for_another_host),
+		FAKE_CASE(reserves),
 		FAKE_CASE(recovers),
 		FAKE_CASE(stays),
 		FAKE_CASE(chooses_chunk),
@@ -468,6 +593,9 @@ int main(void)
 		FAKE_CASE(two_peers),
 		FAKE_CASE(finds_a_target),
 		FAKE_CASE(keeps_the_target),
+		FAKE_CASE(keeps_the_target_beside_others),
+		FAKE_CASE(reads_lists_between_messages),
+		FAKE_CASE(waits_for_no_message_for_long),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

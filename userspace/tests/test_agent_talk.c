@@ -73,8 +73,10 @@ static int post(struct ibv_qp *on, struct ibv_send_wr *wr, struct ibv_send_wr **
 	return post_err;
 }
 
+/* Any time */
+#define NOW UINT64_C(1000000000)
+
 static struct talk here, there;
-static const char *wrong;
 
 /* As the messages do that agents send when they connect */
 static void connect_ends(void)
@@ -115,28 +117,31 @@ static int teardown(void **state)
 
 static int say(uint64_t may_send)
 {
-	struct peer_record r = { .may_send = may_send };
+	struct peer_record r = { .may_send = may_send, .lease_ns = NOW };
 
 	memcpy(r.to, host, sizeof(r.to));
-	return talk_say(&here, &qp, &r, key);
+	return talk_say(&here, &qp, &r, key, NOW);
 }
 
 /* The other end has that as news. */
 static void expect_heard(uint64_t may_send)
 {
-	struct peer_record r;
+	uint64_t before = there.heard;
 
-	assert_true(talk_hear(&there, host, key, &r, &wrong));
-	assert_null(wrong);
-	assert_int_equal(r.may_send, may_send);
+	assert_null(talk_hear(&there, host, key, NOW));
+	assert_true(there.heard > before);
+	assert_int_equal(there.last.may_send, may_send);
 }
 
+/* What is wrong is told the second time. */
 static void expect_no_news(const uint8_t *to, const uint8_t *with, bool is_wrong)
 {
-	struct peer_record r;
+	uint64_t before = there.heard;
 
-	assert_false(talk_hear(&there, to, with, &r, &wrong));
-	assert_int_equal(!!wrong, is_wrong);
+	there.doubted = false;
+	assert_null(talk_hear(&there, to, with, NOW));
+	assert_int_equal(!!talk_hear(&there, to, with, NOW), is_wrong);
+	assert_int_equal(there.heard, before);
 }
 
 static void heard_once(void **state)
@@ -209,6 +214,26 @@ static void replayed(void **state)
 	expect_heard(3000);
 }
 
+/* It holds until its lease ends, which is no longer than ten seconds. */
+static void holds_for_a_while(void **state)
+{
+	struct peer_record r = { .lease_ns = 1000 * NOW };
+
+	(void)state;
+	assert_false(talk_holds(&there, NOW));
+	assert_int_equal(say(1000), 0);
+	expect_heard(1000);
+	assert_true(talk_holds(&there, NOW));
+	assert_true(talk_holds(&there, 2 * NOW - 1));
+	assert_false(talk_holds(&there, 2 * NOW));
+	talk_said(&here);
+	memcpy(r.to, host, sizeof(r.to));
+	assert_int_equal(talk_say(&here, &qp, &r, key, NOW), 0);
+	assert_null(talk_hear(&there, host, key, NOW));
+	assert_true(talk_holds(&there, NOW + TALK_LEASE_MAX - 1));
+	assert_false(talk_holds(&there, NOW + TALK_LEASE_MAX));
+}
+
 static void cannot_say(void **state)
 {
 	const struct talk_place nowhere = { 0 };
@@ -234,6 +259,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(half_is_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_for_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(replayed, setup, teardown),
+		cmocka_unit_test_setup_teardown(holds_for_a_while, setup, teardown),
 		cmocka_unit_test_setup_teardown(cannot_say, setup, teardown),
 	};
 
