@@ -10,10 +10,10 @@
 # them), "hostile" (what threads that only ask do to others), "kv" (the transfers of a
 # key-value cache), or any phases of phases.sh, shim.inc, agent.inc, hostile.inc and
 # kv.inc, as in -p "alone beside isolated"; or "links", and parts of links.sh if not
-# all of them are wanted, as in -p "links cost busy". Prints a table, and leaves
-# result.json beside the raw figures in DIR (build/bench/RELEASE-PLAN), with a picture of
-# each phase that was recorded, one of "kv", and one of what both laws of the agent would
-# have made of the latencies of agent_grow.
+# all of them are wanted, as in -p "links cost busy"; or "hosts", and parts of hosts.sh.
+# Prints a table, and leaves result.json beside the raw figures in DIR
+# (build/bench/RELEASE-PLAN), with a picture of each phase that was recorded, one of "kv",
+# and one of what both laws of the agent would have made of the latencies of agent_grow.
 #
 # With -c the machine has that many CPUs and the clock of the host, for what one CPU cannot
 # show; the host should do nothing else.
@@ -61,6 +61,14 @@ if [ "${plan%% *}" = links ]; then
 	# 100,000 queue pairs of a program take 4 GB.
 	measure links.sh 10800 6G || status=$?
 	"$here/links.py" --kernel "$rel" --clock "$clock_name" --commit "$commit" "$out"
+	exit "$status"
+fi
+
+if [ "${plan%% *}" = hosts ]; then
+	export RISO_PLAN=${plan#hosts}
+	status=0
+	measure hosts.sh 3600 || status=$?
+	"$here/hosts.py" --kernel "$rel" --clock "$clock_name" --commit "$commit" "$out"
 	exit "$status"
 fi
 
