@@ -123,6 +123,33 @@ is_explained()
 	[ "$path" -gt 1000000000 ] && [ "$own" -lt 500000000 ] && limit dir tx rate off
 }
 
+# top_shows FILTER [COMMAND]...: of a device in the answer of top, which these run
+top_shows()
+{
+	local filter=$1 out
+	shift
+
+	out=$("$@" rdma-isolate -j top dev null0 count 1) || return
+	answers+=$(printf 'top\t%s' "$out")$'\n'
+	jq -e "$filter" >/dev/null <<<"$out" && return
+	ktap_print_msg "$out"
+	return 1
+}
+
+# Who may not ask for paths sees the rest, and hears of no error.
+is_on_top()
+{
+	limit dir tx rate ${LIMIT}mbit && limit dir rx rate ${LIMIT}mbit lease 60s &&
+	keeps_to $LIMIT &&
+	top_shows "(.path | length == 2) and (.path[0] | .peer == \"$peer\" and .dir == \"tx\" and
+		.limit == 50000000 and .used > 10 and .rate > 0 and .waits > 0 and
+		.lease_ns == 0) and (.path[1] | .dir == \"rx\" and .rate == 0 and .used == 0 and
+		.lease_ns > 0 and .lease_ns <= 60e9)" &&
+	top_shows '(has("path") | not) and any(.group[]; .rate > 0)' \
+		setpriv --reuid 65534 --regid 65534 --clear-groups 2>"$dir/said" &&
+	[ ! -s "$dir/said" ] && limit dir tx rate off && limit dir rx rate off
+}
+
 load_again()
 {
 	kill "$pid"
@@ -259,7 +286,7 @@ peer=$(rdma-isolate -j flow show dev null0 |
 	jq -r '[.[] | select(.ulp == "riso_load0") | .peer] | first')
 
 ktap_print_header
-ktap_set_plan 14
+ktap_set_plan 15
 ktap_print_msg "to $peer: $(measure_rate) bytes/s without a limit"
 check "a rate is kept" limits
 check "another rate" changes
@@ -267,6 +294,7 @@ check "it ends" ends
 check "another direction, and another peer" leaves_others
 check "for a while" is_leased
 check "a group says what it waits for" is_explained
+check "top shows it" is_on_top
 check "groups share a path by their weights" shares_a_path
 check "what is read" reads
 check "beside a latency flow" is_shaped

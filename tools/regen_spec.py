@@ -373,6 +373,24 @@ def json_explain(sets):
     }
 
 
+def json_top_paths(sets):
+    path = json_attrs(sets['path'], sets, ['peer', 'dir', 'lease-ns'])[0]
+    number = {'type': 'integer', 'minimum': 0}
+    path.update(
+        used={'type': 'number', 'minimum': 0, 'maximum': 100,
+              'description': 'rate as a part of limit, in percent.'},
+        rate={**number, 'description': 'Bytes per second on the wire that were posted in '
+                                       'the interval.'},
+        limit={**number, 'description': 'What flows to the peer may use together in this '
+                                        'direction, in bytes per second on the wire. 0 '
+                                        'means no limit: messages are only cut.'},
+        waits={**number, 'description': 'How often a flow, or a program, had to wait for the '
+                                        'limit in the interval.'})
+    return {'type': 'array', 'items': json_object(path, list(path)),
+            'description': 'The limits of peers, those that are used most first. Absent '
+                           'without CAP_NET_ADMIN.'}
+
+
 def json_top(sets):
     budget = json_attrs(sets['budget'], sets, JSON_TOP)[0]
     dev = json_attrs(sets['dev'], sets, ['state', 'max-rate', 'target99-ns'])[0]
@@ -401,7 +419,7 @@ def json_top(sets):
              'description': 'The groups, those with the largest share first.'}
     properties = {'dev': budget.pop('dev'), 'interval_ns': interval, **dev,
                   **budget, 'group': whole}
-    return json_object(properties, list(properties))
+    return json_object({**properties, 'path': json_top_paths(sets)}, list(properties))
 
 
 def json_doctor():

@@ -31,6 +31,7 @@ struct nl {
 	uint32_t events;
 	uint32_t seq;
 	bool changed;
+	bool may_be_refused;
 	union {
 		char request[REQUEST_SIZE];
 		struct nlmsghdr header;
@@ -144,6 +145,8 @@ static void print_refusal(struct nl *nl, const struct name_set *set,
 
 	if (nlh->nlmsg_flags & NLM_F_ACK_TLVS)
 		mnl_attr_parse(nlh, skip, collect_attr, &ext);
+	if (nl->may_be_refused && err == EPERM)
+		return;
 	text = ext.tb[NLMSGERR_ATTR_MSG];
 	offset = ext.tb[NLMSGERR_ATTR_OFFS];
 
@@ -284,6 +287,16 @@ int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply,
 	while (err > 0);
 	if (nl->changed)
 		error("the list changed while it was read, changes may be missing");
+	return err;
+}
+
+int nl_send_if_allowed(struct nl *nl, const struct name_set *set, nl_reply_fn reply, void *data)
+{
+	int err;
+
+	nl->may_be_refused = true;
+	err = nl_send(nl, set, reply, data);
+	nl->may_be_refused = false;
 	return err;
 }
 

@@ -88,6 +88,9 @@ static inline uint64_t nl_number(const struct nlattr * const *attrs, uint16_t at
 int nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply,
 	    void *data);
 
+/* As nl_send(), but a caller without CAP_NET_ADMIN is not told, and gets -EPERM */
+int nl_send_if_allowed(struct nl *nl, const struct name_set *set, nl_reply_fn reply, void *data);
+
 /* As nl_send() in parts, for who does other things meanwhile: */
 
 /* Send the request; 0, or a negative errno after telling what is wrong */

@@ -83,6 +83,20 @@ static const struct {
 	},
 };
 
+/* Paths say who the host talks to: who lacks CAP_NET_ADMIN sees the rest. */
+static bool look_at_paths(struct call *call, struct top_sample *sample)
+{
+	const char *dev = call_value(call, "dev")->text;
+	struct nlmsghdr *nlh = nl_request(call->nl, RDMA_ISOLATE_CMD_PATH_GET, true);
+	int err;
+
+	if (dev)
+		mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_PATH_DEV, dev);
+	err = nl_send_if_allowed(call->nl, &name_set_path, top_read_path, sample);
+	sample->has_paths = !err;
+	return !err || err == -EPERM;
+}
+
 static bool look(struct call *call, struct top_sample *sample)
 {
 	const char *dev = call_value(call, "dev")->text;
@@ -99,6 +113,8 @@ static bool look(struct call *call, struct top_sample *sample)
 			    sample))
 			return false;
 	}
+	if (!look_at_paths(call, sample))
+		return false;
 	if (sample->no_memory)
 		error("%s", strerror(ENOMEM));
 	return !sample->no_memory;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What top looks at: samples of devices and their groups, what happened between
- * two of them, and how that is shown.
+ * What top looks at: samples of devices, their groups and their paths, what happened
+ * between two of them, and how that is shown.
  */
 #ifndef RDMA_ISOLATE_TOP_H
 #define RDMA_ISOLATE_TOP_H
@@ -42,6 +42,30 @@ struct top_group {
 };
 
 /**
+ * struct top_path - a limit of what a device sends to a peer, or reads from it
+ * @peer: address of the peer
+ * @dir: enum riso_path_dir
+ * @limit: the limit, in bytes per second, 0 if messages are only cut
+ * @lease_ns: what is left of its lease, 0 if it holds until it is changed
+ * @bytes: that were posted under it
+ * @waits: how often flows had to wait for it
+ * @used: part of the limit that was used between the samples, in 1/100 percent
+ * @rate: bytes per second between the samples
+ * @waited: how often flows had to wait between the samples
+ */
+struct top_path {
+	char peer[RDMA_ISOLATE_PEER_MAX + 1];
+	uint32_t dir;
+	uint64_t limit;
+	uint64_t lease_ns;
+	uint64_t bytes;
+	uint64_t waits;
+	uint64_t used;
+	uint64_t rate;
+	uint64_t waited;
+};
+
+/**
  * struct top_dev - a device
  * @name: its name, which may change
  * @index: its number, which does not
@@ -58,6 +82,8 @@ struct top_group {
  * @throughput_groups: T
  * @groups: in the order of their ids, or of their shares once they are known
  * @n: how many
+ * @paths: in any order, or those that are used most first once that is known
+ * @num_paths: how many
  */
 struct top_dev {
 	char name[RDMA_ISOLATE_DEV_NAME_MAX + 1];
@@ -75,6 +101,8 @@ struct top_dev {
 	uint32_t throughput_groups;
 	struct top_group *groups;
 	unsigned int n;
+	struct top_path *paths;
+	unsigned int num_paths;
 };
 
 /**
@@ -83,6 +111,7 @@ struct top_dev {
  * @devs: the devices
  * @n: how many
  * @interval_ns: time since the sample before
+ * @has_paths: who looks may see paths
  * @no_memory: there was more
  */
 struct top_sample {
@@ -90,6 +119,7 @@ struct top_sample {
 	struct top_dev *devs;
 	unsigned int n;
 	uint64_t interval_ns;
+	bool has_paths;
 	bool no_memory;
 };
 
@@ -105,6 +135,7 @@ void top_read_group(const struct nlattr * const *attrs,
 		    const struct nlmsghdr *nlh, void *data);
 void top_read_flow(const struct nlattr * const *attrs,
 		   const struct nlmsghdr *nlh, void *data);
+void top_read_path(const struct nlattr * const *attrs, const struct nlmsghdr *nlh, void *data);
 
 /* Work out what happened since an older sample, those with most first */
 void top_compare(struct top_sample *old, struct top_sample *new);
@@ -114,13 +145,13 @@ uint64_t top_part(uint64_t of, uint64_t whole);
 
 void top_free(struct top_sample *sample);
 
-/* Lines of a screen that are no rows: above all devices, and of each */
-enum { TOP_LINES = 1, TOP_DEV_LINES = 4 };
+/* Lines of a screen that are no rows: above all devices, of each, and of each with paths */
+enum { TOP_LINES = 1, TOP_DEV_LINES = 4, TOP_PATH_LINES = 1 };
 
-/* How many rows each device may have, so that all fit as many lines */
+/* How many rows groups and paths of each device may have, so that all fit as many lines */
 unsigned int top_rows(const struct top_sample *sample, unsigned int lines);
 
-/* Print each device with at most as many rows, and an empty line behind it */
+/* Print each device with at most as many groups, and paths, and an empty line behind it */
 void top_print(FILE *file, const struct top_sample *sample, unsigned int rows);
 
 /* Print an object for each device */

@@ -100,15 +100,41 @@ static void print_row(FILE *file, const struct top_group *group)
 	fputc('\n', file);
 }
 
+static void print_path(FILE *file, const struct top_path *path)
+{
+	char rate[UNITS_LEN], limit[UNITS_LEN], lease[UNITS_LEN], dir[WORDS_LEN];
+
+	fprintf(file, "%7s", word(&name_dir, path->dir, dir));
+	print_share(file, path->used);
+	fprintf(file, " %11s %11s %8" PRIu64 "  %-10s  ", rate_format_short(path->rate, rate),
+		path->limit ? rate_format_short(path->limit, limit) : "off", path->waited,
+		path->lease_ns ? time_format(path->lease_ns, lease) : "-");
+	print_plain(file, path->peer);
+	fputc('\n', file);
+}
+
+static void print_paths(FILE *file, const struct top_dev *dev, unsigned int rows)
+{
+	unsigned int i;
+
+	if (dev->num_paths)
+		fputs("    DIR     USED        RATE       LIMIT    WAITS  LEASE       PEER\n",
+		      file);
+	for (i = 0; i < dev->num_paths && i < rows; i++)
+		print_path(file, &dev->paths[i]);
+}
+
 unsigned int top_rows(const struct top_sample *sample, unsigned int lines)
 {
 	unsigned int used, rows, i, more = 1;
 
 	used = TOP_LINES + sample->n * TOP_DEV_LINES;
+	for (i = 0; i < sample->n; i++)
+		used += sample->devs[i].num_paths ? TOP_PATH_LINES : 0;
 	for (rows = 0; more; rows++) {
 		more = 0;
 		for (i = 0; i < sample->n; i++)
-			more += sample->devs[i].n > rows;
+			more += (sample->devs[i].n > rows) + (sample->devs[i].num_paths > rows);
 		used += more;
 		if (used > lines)
 			break;
@@ -128,6 +154,7 @@ void top_print(FILE *file, const struct top_sample *sample, unsigned int rows)
 		      file);
 		for (i = 0; i < dev->n && i < rows; i++)
 			print_row(file, &dev->groups[i]);
+		print_paths(file, dev, rows);
 		fputc('\n', file);
 	}
 }
@@ -153,14 +180,37 @@ static void print_json_row(struct printer *out, const struct top_group *group)
 	print_item_end(out);
 }
 
+static void print_json_path(struct printer *out, const struct top_path *path)
+{
+	print_item_begin(out, "path");
+	print_string(out, "peer", "peer", path->peer);
+	print_number(out, "dir", "dir", FMT_WORD, &name_dir, path->dir);
+	print_number(out, "used", "used", FMT_SHARE, NULL, path->used);
+	print_count(out, "rate", path->rate);
+	print_count(out, "limit", path->limit);
+	print_count(out, "waits", path->waited);
+	print_count(out, "lease_ns", path->lease_ns);
+	print_item_end(out);
+}
+
+static void print_json_paths(struct printer *out, const struct top_dev *dev)
+{
+	unsigned int i;
+
+	print_list_begin(out, "path");
+	for (i = 0; i < dev->num_paths; i++)
+		print_json_path(out, &dev->paths[i]);
+	print_list_end(out);
+}
+
 static void print_json_dev(struct printer *out, const struct top_dev *dev,
-			   uint64_t interval_ns)
+			   const struct top_sample *sample)
 {
 	unsigned int i;
 
 	print_object_begin(out);
 	print_string(out, "dev", "dev", dev->name);
-	print_count(out, "interval_ns", interval_ns);
+	print_count(out, "interval_ns", sample->interval_ns);
 	print_number(out, "state", "state", FMT_WORD, &name_state, dev->state);
 	print_count(out, "max_rate", dev->max_rate);
 	print_count(out, "safe_util", dev->safe_util);
@@ -178,6 +228,8 @@ static void print_json_dev(struct printer *out, const struct top_dev *dev,
 	for (i = 0; i < dev->n; i++)
 		print_json_row(out, &dev->groups[i]);
 	print_list_end(out);
+	if (sample->has_paths)
+		print_json_paths(out, dev);
 	print_object_end(out);
 }
 
@@ -186,5 +238,5 @@ void top_print_json(struct printer *out, const struct top_sample *sample)
 	unsigned int i;
 
 	for (i = 0; i < sample->n; i++)
-		print_json_dev(out, &sample->devs[i], sample->interval_ns);
+		print_json_dev(out, &sample->devs[i], sample);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Samples of devices and their groups, and what happened between two of them.
+ * Samples of devices, groups and paths, and what happened between two of them.
  * Counters only grow, except for what was taken back, which counts as nothing.
  */
 #include <stdlib.h>
@@ -151,6 +151,50 @@ void top_read_flow(const struct nlattr * const *attrs,
 		group->classes |= 1u << mnl_attr_get_u32(class);
 }
 
+void top_read_path(const struct nlattr * const *attrs, const struct nlmsghdr *nlh, void *data)
+{
+	struct top_dev *dev = find_dev(data, attrs[RDMA_ISOLATE_A_PATH_DEV]);
+	const struct nlattr *peer = attrs[RDMA_ISOLATE_A_PATH_PEER];
+	struct top_path *path;
+	void *paths;
+
+	(void)nlh;
+	if (!dev || !peer)
+		return;
+	paths = grow(data, dev->paths, dev->num_paths, sizeof(*dev->paths));
+	if (!paths)
+		return;
+	dev->paths = paths;
+	path = &dev->paths[dev->num_paths++];
+	*path = (struct top_path) {
+		.dir = u32_of(attrs[RDMA_ISOLATE_A_PATH_DIR]),
+		.limit = u64_of(attrs[RDMA_ISOLATE_A_PATH_RATE]),
+		.lease_ns = u64_of(attrs[RDMA_ISOLATE_A_PATH_LEASE_NS]),
+		.bytes = u64_of(attrs[RDMA_ISOLATE_A_PATH_BYTES]),
+		.waits = u64_of(attrs[RDMA_ISOLATE_A_PATH_WAITS]),
+	};
+	snprintf(path->peer, sizeof(path->peer), "%s", mnl_attr_get_str(peer));
+}
+
+static int by_peer(const void *a, const void *b)
+{
+	const struct top_path *x = a, *y = b;
+	int order = strcmp(x->peer, y->peer);
+
+	return order ? order : (x->dir > y->dir) - (x->dir < y->dir);
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const struct top_path *x = a, *y = b;
+
+	if (x->used != y->used)
+		return x->used < y->used ? 1 : -1;
+	if (x->rate != y->rate)
+		return x->rate < y->rate ? 1 : -1;
+	return by_peer(a, b);
+}
+
 static uint64_t grown(uint64_t from, uint64_t to)
 {
 	return to > from ? to - from : 0;
@@ -163,9 +207,13 @@ uint64_t top_part(uint64_t of, uint64_t whole)
 	return of * (long double)10000 / whole;
 }
 
+static uint64_t rate_of(uint64_t bytes, uint64_t ns)
+{
+	return ns ? bytes * (long double)1000000000 / ns : 0;
+}
+
 /* A group that was not there before has begun with nothing. */
-static void compare_dev(const struct top_dev *old, struct top_dev *new,
-			uint64_t ns)
+static void compare_groups(const struct top_dev *old, struct top_dev *new, uint64_t ns)
 {
 	static const struct top_group none;
 	const struct top_group *was;
@@ -180,12 +228,34 @@ static void compare_dev(const struct top_dev *old, struct top_dev *new,
 		group->share = grown(was->used_ns, group->used_ns);
 		sum += group->share;
 		group->wait = top_part(grown(was->stall_ns, group->stall_ns), ns);
-		if (ns)
-			group->rate = grown(was->bytes, group->bytes) *
-				      (long double)1000000000 / ns;
+		group->rate = rate_of(grown(was->bytes, group->bytes), ns);
 	}
 	for (group = new->groups; group < new->groups + new->n; group++)
 		group->share = top_part(group->share, sum);
+}
+
+/* So has a path. */
+static void compare_paths(const struct top_dev *old, struct top_dev *new, uint64_t ns)
+{
+	static const struct top_path none;
+	const struct top_path *was;
+	struct top_path *path;
+
+	for (path = new->paths; path < new->paths + new->num_paths; path++) {
+		was = old && old->num_paths ? bsearch(path, old->paths, old->num_paths,
+						      sizeof(*was), by_peer) : NULL;
+		if (!was)
+			was = &none;
+		path->rate = rate_of(grown(was->bytes, path->bytes), ns);
+		path->used = top_part(path->rate, path->limit);
+		path->waited = grown(was->waits, path->waits);
+	}
+}
+
+static void sort(void *array, unsigned int n, size_t size, int (*order)(const void *, const void *))
+{
+	if (n)
+		qsort(array, n, size, order);
 }
 
 /* A device keeps its index when it gets another name. */
@@ -195,18 +265,20 @@ void top_compare(struct top_sample *old, struct top_sample *new)
 	struct top_dev *dev;
 
 	new->interval_ns = grown(old->when_ns, new->when_ns);
-	for (dev = old->devs; dev < old->devs + old->n; dev++)
-		if (dev->n)
-			qsort(dev->groups, dev->n, sizeof(*dev->groups), by_id);
+	for (dev = old->devs; dev < old->devs + old->n; dev++) {
+		sort(dev->groups, dev->n, sizeof(*dev->groups), by_id);
+		sort(dev->paths, dev->num_paths, sizeof(*dev->paths), by_peer);
+	}
 	for (dev = new->devs; dev < new->devs + new->n; dev++) {
 		for (was = old->devs; was < old->devs + old->n; was++)
 			if (was->index == dev->index)
 				break;
-		compare_dev(was < old->devs + old->n ? was : NULL, dev,
-			    new->interval_ns);
-		if (dev->n)
-			qsort(dev->groups, dev->n, sizeof(*dev->groups),
-			      by_share);
+		if (was == old->devs + old->n)
+			was = NULL;
+		compare_groups(was, dev, new->interval_ns);
+		compare_paths(was, dev, new->interval_ns);
+		sort(dev->groups, dev->n, sizeof(*dev->groups), by_share);
+		sort(dev->paths, dev->num_paths, sizeof(*dev->paths), by_use);
 	}
 }
 
@@ -214,8 +286,10 @@ void top_free(struct top_sample *sample)
 {
 	unsigned int i;
 
-	for (i = 0; i < sample->n; i++)
+	for (i = 0; i < sample->n; i++) {
 		free(sample->devs[i].groups);
+		free(sample->devs[i].paths);
+	}
 	free(sample->devs);
 	*sample = (struct top_sample) {};
 }

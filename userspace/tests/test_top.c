@@ -97,6 +97,29 @@ static void add_flow(struct top_sample *sample, const char *dev,
 	nl_event_attrs(message, &name_set_flow, top_read_flow, sample);
 }
 
+static void add_path(struct top_sample *sample, const char *dev, const char *peer, uint32_t dir,
+		     uint64_t limit, uint64_t lease_ns, uint64_t bytes, uint64_t waits)
+{
+	begin(RDMA_ISOLATE_A_PATH_DEV, dev);
+	mnl_attr_put_strz(message, RDMA_ISOLATE_A_PATH_PEER, peer);
+	u32(RDMA_ISOLATE_A_PATH_DIR, dir);
+	u64(RDMA_ISOLATE_A_PATH_RATE, limit);
+	u64(RDMA_ISOLATE_A_PATH_LEASE_NS, lease_ns);
+	u64(RDMA_ISOLATE_A_PATH_BYTES, bytes);
+	u64(RDMA_ISOLATE_A_PATH_WAITS, waits);
+	nl_event_attrs(message, &name_set_path, top_read_path, sample);
+}
+
+static void expect_path(const struct top_path *path, const char *peer, uint32_t dir,
+			uint64_t used, uint64_t rate, uint64_t waited)
+{
+	assert_string_equal(path->peer, peer);
+	assert_int_equal(path->dir, dir);
+	assert_int_equal(path->used, used);
+	assert_int_equal(path->rate, rate);
+	assert_int_equal(path->waited, waited);
+}
+
 static void expect_group(const struct top_group *group, uint32_t id,
 			 uint64_t share, uint64_t rate, uint64_t wait)
 {
@@ -206,6 +229,39 @@ static void devices(void **state)
 	top_free(&new);
 }
 
+/*
+ * Paths are the same by peer and direction, in whatever order the kernel tells of them. One that
+ * has come has used all of it since, one that was set anew counts from 0.
+ */
+static void paths(void **state)
+{
+	struct top_sample old = { .when_ns = 1000 * MS };
+	struct top_sample new = { .when_ns = 1500 * MS };
+	const struct top_path *path;
+	(void)state;
+
+	add_dev(&old, "rxe0", 4);
+	add_path(&old, "rxe0", "::2", RISO_PATH_TX, 8000, 0, 1000, 5);
+	add_path(&old, "rxe0", "::1", RISO_PATH_RX, 8000, 0, 500, 2);
+	add_path(&old, "rxe0", "::1", RISO_PATH_TX, 8000, 0, 70000, 9);
+	add_dev(&new, "rxe0", 4);
+	add_path(&new, "rxe0", "::1", RISO_PATH_TX, 8000, 0, 70000, 9);
+	add_path(&new, "rxe0", "::1", RISO_PATH_RX, 8000, 0, 400, 1);
+	add_path(&new, "rxe0", "::2", RISO_PATH_TX, 8000, 0, 3000, 8);
+	add_path(&new, "rxe0", "::3", RISO_PATH_TX, 0, 0, 1000, 0);
+	add_path(&new, "rxe9", "::3", RISO_PATH_TX, 0, 0, 1000, 0);
+	top_compare(&old, &new);
+
+	path = new.devs[0].paths;
+	assert_int_equal(new.devs[0].num_paths, 4);
+	expect_path(path++, "::2", RISO_PATH_TX, 5000, 4000, 3);
+	expect_path(path++, "::3", RISO_PATH_TX, 0, 2000, 0);
+	expect_path(path++, "::1", RISO_PATH_TX, 0, 0, 0);
+	expect_path(path, "::1", RISO_PATH_RX, 0, 0, 0);
+	top_free(&old);
+	top_free(&new);
+}
+
 static void parts(void **state)
 {
 	(void)state;
@@ -251,7 +307,7 @@ static void expect_json(const struct top_sample *sample, const char *want)
 #define GROUP_1 "{\"id\":1,\"who\":\"a\\u001b[2Jb\\u00ff pid 1001\",\"class\":\"latency+bandwidth\",\"share\":25.00,\"rate\":12500000,\"wait\":3.50}"
 #define GROUP_12 "{\"id\":12,\"who\":\"a\\u001b[2Jb\\u00ff pid 1012\",\"share\":0.00,\"rate\":0,\"wait\":0.00}"
 #define RXE0 "{\"dev\":\"rxe0\",\"interval_ns\":1000000000,\"state\":\"enable\",\"max_rate\":50000000,\"safe_util\":37500000,\"target99_ns\":20000,\"current99_ns\":17500,\"ctrl_state\":\"tracking\",\"agent_pid\":77,\"lease_ns\":800000000,\"latency_groups\":1,\"bandwidth_groups\":2,\"throughput_groups\":3,\"group\":["
-#define RXE1 "{\"dev\":\"rxe1\",\"interval_ns\":1000000000,\"state\":\"enable\",\"max_rate\":50000000,\"safe_util\":37500000,\"target99_ns\":\"auto\",\"current99_ns\":0,\"ctrl_state\":\"none\",\"agent_pid\":0,\"lease_ns\":0,\"latency_groups\":0,\"bandwidth_groups\":0,\"throughput_groups\":0,\"group\":[]}\n"
+#define RXE1 "{\"dev\":\"rxe1\",\"interval_ns\":1000000000,\"state\":\"enable\",\"max_rate\":50000000,\"safe_util\":37500000,\"target99_ns\":\"auto\",\"current99_ns\":0,\"ctrl_state\":\"none\",\"agent_pid\":0,\"lease_ns\":0,\"latency_groups\":0,\"bandwidth_groups\":0,\"throughput_groups\":0,\"group\":[]"
 
 static void shown(void **state)
 {
@@ -284,11 +340,49 @@ static void shown(void **state)
 		      "rxe1 enable: SafeUtil 300mbit of MaxRate 400mbit, 75.00% [###############.....]\n"
 		      "  Current99 - of Target99 auto; no agent; groups L 0 B 0 T 0\n"
 		      HEADING "\n");
-	expect_json(&new, RXE0 GROUP_2 "," GROUP_1 "," GROUP_12 "]}\n" RXE1);
+	expect_json(&new, RXE0 GROUP_2 "," GROUP_1 "," GROUP_12 "]}\n" RXE1 "}\n");
 	top_free(&new);
 }
 
-/* Each device gets as many rows as the others, unless it has fewer. */
+#define PATH_TX "{\"peer\":\"::ffff:10.0.0.3\",\"dir\":\"tx\",\"used\":100.00,\"rate\":12500000,\"limit\":12500000,\"waits\":42,\"lease_ns\":800000000}"
+#define PATH_RX "{\"peer\":\"::ffff:10.0.0.3\",\"dir\":\"rx\",\"used\":0.00,\"rate\":125000,\"limit\":0,\"waits\":0,\"lease_ns\":0}"
+#define PATH_NEW "{\"peer\":\"::ffff:10.0.0.4\",\"dir\":7,\"used\":0.00,\"rate\":0,\"limit\":12500000,\"waits\":0,\"lease_ns\":0}"
+#define PATHS "    DIR     USED        RATE       LIMIT    WAITS  LEASE       PEER\n"
+
+static void shown_paths(void **state)
+{
+	struct top_sample old = {};
+	struct top_sample new = { .when_ns = 1000 * MS, .has_paths = true };
+	(void)state;
+
+	add_dev(&new, "rxe0", 0);
+	add_agent(&new, "rxe0");
+	add_group(&new, "rxe0", 12, 0, 0, 0);
+	add_path(&new, "rxe0", "::ffff:10.0.0.3", RISO_PATH_TX, 12500000, 800 * MS, 12500000, 42);
+	add_path(&new, "rxe0", "::ffff:10.0.0.3", RISO_PATH_RX, 0, 0, 125000, 0);
+	add_path(&new, "rxe0", "::ffff:10.0.0.4", 7, 12500000, 0, 0, 0);
+	add_dev(&new, "rxe1", 1);
+	add_budget(&new, "rxe1");
+	top_compare(&old, &new);
+
+	expect_screen(&new, 2,
+		      "rxe0 enable: SafeUtil 300mbit of MaxRate 400mbit, 75.00% [###############.....]\n"
+		      "  Current99 17.5us of Target99 20us, tracking; agent 77, lease 800ms; groups L 1 B 2 T 3\n"
+		      HEADING
+		      "     12    0.00%        0bit    0.00%  -           a?[2Jb? pid 1012\n"
+		      PATHS
+		      "     tx  100.00%     100mbit     100mbit       42  800ms       ::ffff:10.0.0.3\n"
+		      "     rx    0.00%       1mbit         off        0  -           ::ffff:10.0.0.3\n"
+		      "\n"
+		      "rxe1 enable: SafeUtil 300mbit of MaxRate 400mbit, 75.00% [###############.....]\n"
+		      "  Current99 - of Target99 auto; no agent; groups L 0 B 0 T 0\n"
+		      HEADING "\n");
+	expect_json(&new, RXE0 GROUP_12 "],\"path\":[" PATH_TX "," PATH_RX "," PATH_NEW "]}\n"
+		    RXE1 ",\"path\":[]}\n");
+	top_free(&new);
+}
+
+/* Each table gets as many rows as the others, unless it has fewer. */
 static void rows(void **state)
 {
 	struct top_dev devs[] = { { .n = 2 }, { .n = 10 } };
@@ -303,6 +397,12 @@ static void rows(void **state)
 	assert_int_equal(top_rows(&sample, fixed + 4), 2);
 	assert_int_equal(top_rows(&sample, fixed + 7), 5);
 	assert_true(top_rows(&sample, fixed + 12) >= 10);
+
+	devs[0].num_paths = 3;
+	assert_int_equal(top_rows(&sample, fixed + TOP_PATH_LINES + 2), 0);
+	assert_int_equal(top_rows(&sample, fixed + TOP_PATH_LINES + 3), 1);
+	assert_int_equal(top_rows(&sample, fixed + TOP_PATH_LINES + 8), 3);
+	assert_true(top_rows(&sample, fixed + TOP_PATH_LINES + 15) >= 10);
 }
 
 static void expect_drawn(const char *text, unsigned int lines,
@@ -339,8 +439,10 @@ int main(void)
 		cmocka_unit_test(again),
 		cmocka_unit_test(come_and_go),
 		cmocka_unit_test(devices),
+		cmocka_unit_test(paths),
 		cmocka_unit_test(parts),
 		cmocka_unit_test(shown),
+		cmocka_unit_test(shown_paths),
 		cmocka_unit_test(rows),
 		cmocka_unit_test(drawn),
 	};
