@@ -105,6 +105,20 @@ is_split()
 	rates=($second "$pid")
 }
 
+# group_of HOST PROCESS
+group_of()
+{
+	rdma-isolate -j group show dev "rxe$1" | jq ".[] | select(.pid == $2).id"
+}
+
+# Who is held back can see by whom.
+is_explained()
+{
+	busywait 30 shows '.[0].waits_for // [] | any(.[]; .peer == "::ffff:10.0.9.1" and
+		.dir == "tx" and .lease_ns > 0 and .set_by == "agent")' \
+		explain group dev rxe3 id "$(group_of 3 "${rates[1]}")"
+}
+
 # Both together have no more than there is. One may hear of its part a moment before the other.
 is_no_more()
 {
@@ -194,9 +208,10 @@ for host in 1 2 3; do
 done
 
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 11
 check "without latency flows all may send" all_may_send
 check "what comes in is split" is_split
+check "which explain tells" is_explained
 check "and is no more than there is" is_no_more
 check "what one does not send others may" is_left_to_others
 check "nor is who sends to blame" is_not_blamed

@@ -108,6 +108,13 @@ group()
 		jq --arg ulp "$1" "[.[] | select(.ulp == \$ulp)] | .[0] | $2"
 }
 
+# A flow of the bulk
+bulk_qpn()
+{
+	rdma-isolate -j flow show dev null0 |
+		jq '[.[] | select(.ulp == "riso_load0") | .qpn] | first'
+}
+
 # Nothing of a group's time that it has waited so is its own.
 is_explained()
 {
@@ -119,7 +126,12 @@ is_explained()
 	path=$(($(group riso_load0 .path_ns) - path)) own=$(($(group riso_load0 .own_ns) - own))
 	ktap_print_msg "of 2 s for the path $path ns, its own $own"
 	id=$(group riso_load0 .id)
-	rdma-isolate -j explain group dev null0 id "$id" | jq -e '.[0].path_ns > 1e9' >/dev/null &&
+	shows ".[0] | .path_ns > 1e9 and (.waits_for | length == 1) and (.waits_for[0] |
+		.peer == \"$peer\" and .dir == \"tx\" and .rate == 50000000 and .lease_ns == 0 and
+		.set_by == \"operator\")" explain group dev null0 id "$id" &&
+	limit dir tx rate ${LIMIT}mbit lease 60s &&
+	shows '.[0].waits_for[0] | .lease_ns > 0 and .set_by == "agent"' \
+		explain flow dev null0 qpn "$(bulk_qpn)" &&
 	[ "$path" -gt 1000000000 ] && [ "$own" -lt 500000000 ] && limit dir tx rate off
 }
 

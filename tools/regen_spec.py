@@ -363,6 +363,14 @@ def json_explain(sets):
         'type': 'array', 'maxItems': 3,
         'items': json_object(behind, list(behind)),
         'description': 'Who used the device meanwhile, the worst first.'}
+    limit = json_attrs(sets['path'], sets, ['peer', 'dir', 'rate', 'lease-ns'])[0]
+    limit['set_by'] = {'enum': ['agent', 'operator'],
+                       'description': 'agent if the limit has a lease, else operator.'}
+    group['waits_for'] = {
+        'type': 'array', 'items': json_object(limit, list(limit)),
+        'description': 'If path_ns is not 0: limits in force of its peers, in directions '
+                       'that it uses; of a flow, those of its own peer. Absent if there are '
+                       'none, and without CAP_NET_ADMIN.'}
     whole = {'type': 'array', 'maxItems': 1, 'items': json_object(rule, ['id']),
              'description': 'The rule that gave class and weight, if any did.'}
     return {

@@ -90,6 +90,15 @@ static const struct field rate_fields[] = {
 	{ }
 };
 
+/* A limit that a group waits for; who has set it follows from the lease */
+static const struct field limit_fields[] = {
+	{ RDMA_ISOLATE_A_PATH_PEER, "peer", FMT_STRING },
+	{ RDMA_ISOLATE_A_PATH_DIR, "dir", FMT_WORD },
+	{ RDMA_ISOLATE_A_PATH_RATE, "rate", FMT_RATE },
+	{ RDMA_ISOLATE_A_PATH_LEASE_NS, "lease", FMT_TIME },
+	{ }
+};
+
 /**
  * struct groups - the groups of a device
  * @of: each
@@ -106,9 +115,25 @@ struct groups {
 };
 
 /**
+ * struct peers - whom flows are connected to
+ * @of: the address of each
+ * @n: how many
+ * @no_memory: there are more
+ */
+struct peers {
+	char (*of)[RDMA_ISOLATE_PEER_MAX + 1];
+	unsigned int n;
+	bool no_memory;
+};
+
+/**
  * struct explain - what is being explained
  * @call: the command
  * @groups: by name
+ * @peers: of the flow, or of all flows of the group
+ * @path_ns: time for which the group has waited for limits of peers
+ * @used: the group has sent, and has read
+ * @limited: the list of limits is begun
  * @rule: id of the rule that matched, 0 for none
  * @group: id of the group
  * @begun: the object of the output is
@@ -116,6 +141,10 @@ struct groups {
 struct explain {
 	struct call *call;
 	struct groups groups;
+	struct peers peers;
+	uint64_t path_ns;
+	bool used[2];
+	bool limited;
 	uint32_t rule;
 	uint32_t group;
 	bool begun;
@@ -181,6 +210,31 @@ static void begin(struct explain *e)
 		     call_value(e->call, "dev")->text);
 }
 
+static bool has_peer(const struct peers *peers, const char *peer)
+{
+	unsigned int i;
+
+	for (i = 0; i < peers->n; i++)
+		if (!strcmp(peers->of[i], peer))
+			return true;
+	return false;
+}
+
+static void add_peer(struct peers *peers, const struct nlattr *peer)
+{
+	void *of;
+
+	if (!peer || has_peer(peers, mnl_attr_get_str(peer)))
+		return;
+	of = reallocarray(peers->of, peers->n + 1, sizeof(*peers->of));
+	if (!of) {
+		peers->no_memory = true;
+		return;
+	}
+	peers->of = of;
+	snprintf(peers->of[peers->n++], sizeof(*peers->of), "%s", mnl_attr_get_str(peer));
+}
+
 static void show_why(const struct nlattr * const *attrs,
 		     const struct nlmsghdr *nlh, void *data)
 {
@@ -190,6 +244,7 @@ static void show_why(const struct nlattr * const *attrs,
 	begin(e);
 	e->rule = number_of(attrs[RDMA_ISOLATE_A_FLOW_RULE_ID]);
 	e->group = number_of(attrs[RDMA_ISOLATE_A_FLOW_GROUP]);
+	add_peer(&e->peers, attrs[RDMA_ISOLATE_A_FLOW_PEER]);
 	print_fields(e->call->out, &name_set_flow, why_fields, attrs);
 }
 
@@ -249,6 +304,9 @@ static void show_causes(const struct nlattr * const *attrs,
 	unsigned int i;
 
 	begin(e);
+	e->path_ns = nl_number(attrs, RDMA_ISOLATE_A_GROUP_PATH_NS, &name_set_group);
+	e->used[RISO_PATH_TX] = nl_number(attrs, RDMA_ISOLATE_A_GROUP_TX_BYTES, &name_set_group);
+	e->used[RISO_PATH_RX] = nl_number(attrs, RDMA_ISOLATE_A_GROUP_RX_BYTES, &name_set_group);
 	print_number(out, "group", "group", FMT_COUNT, NULL, e->group);
 	print_string(out, "who", "who", name_of(e, e->group));
 	print_fields(out, &name_set_group, wait_fields, attrs);
@@ -290,6 +348,69 @@ static int explain_group_of(struct explain *e)
 	return nl_send(nl, &name_set_group, show_causes, e);
 }
 
+static void add_peer_of_group(const struct nlattr * const *attrs, const struct nlmsghdr *nlh,
+			      void *data)
+{
+	struct explain *e = data;
+
+	(void)nlh;
+	if (number_of(attrs[RDMA_ISOLATE_A_FLOW_GROUP]) == e->group)
+		add_peer(&e->peers, attrs[RDMA_ISOLATE_A_FLOW_PEER]);
+}
+
+static int find_peers(struct explain *e)
+{
+	struct call *call = e->call;
+	struct nlmsghdr *nlh;
+
+	nlh = nl_request(call->nl, RDMA_ISOLATE_CMD_FLOW_GET, true);
+	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_FLOW_DEV, call_value(call, "dev")->text);
+	return nl_send(call->nl, &name_set_flow, add_peer_of_group, e);
+}
+
+/* The kernel does not tell which limit it was: one of its peers, in a direction that it uses. */
+static void show_limit(const struct nlattr * const *attrs, const struct nlmsghdr *nlh, void *data)
+{
+	const struct nlattr *peer = attrs[RDMA_ISOLATE_A_PATH_PEER];
+	uint32_t dir = number_of(attrs[RDMA_ISOLATE_A_PATH_DIR]);
+	struct explain *e = data;
+	struct printer *out = e->call->out;
+
+	(void)nlh;
+	if (!peer || !has_peer(&e->peers, mnl_attr_get_str(peer)) ||
+	    !nl_number(attrs, RDMA_ISOLATE_A_PATH_RATE, &name_set_path) ||
+	    dir > RISO_PATH_RX || !e->used[dir])
+		return;
+	if (!e->limited)
+		print_list_begin(out, "waits_for");
+	e->limited = true;
+	print_item_begin(out, "waits-for");
+	print_fields(out, &name_set_path, limit_fields, attrs);
+	print_string(out, "set-by", "set_by",
+		     nl_number(attrs, RDMA_ISOLATE_A_PATH_LEASE_NS, &name_set_path) ?
+		     "agent" : "operator");
+	print_item_end(out);
+}
+
+/* The limits of peers that a group waits for, if who asks may see them */
+static int explain_limits(struct explain *e)
+{
+	struct nl *nl = e->call->nl;
+	struct nlmsghdr *nlh;
+	int err;
+
+	if (e->peers.no_memory) {
+		error("%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	nlh = nl_request(nl, RDMA_ISOLATE_CMD_PATH_GET, true);
+	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_PATH_DEV, call_value(e->call, "dev")->text);
+	err = nl_send_if_allowed(nl, &name_set_path, show_limit, e);
+	if (e->limited)
+		print_list_end(e->call->out);
+	return err == -EPERM ? 0 : err;
+}
+
 /* In text a line for each thing. */
 static int explain(struct call *call, bool flow)
 {
@@ -312,12 +433,17 @@ static int explain(struct call *call, bool flow)
 	}
 	if (!err && e.group)
 		err = explain_group_of(&e);
+	if (!err && e.path_ns && !flow)
+		err = find_peers(&e);
+	if (!err && e.path_ns)
+		err = explain_limits(&e);
 	/* A group or rule may have gone meanwhile: what an object always has is in it. */
 	if (e.begun) {
 		err = explain_rates(&e) ?: err;
 		print_object_end(call->out);
 	}
 free:
+	free(e.peers.of);
 	free(e.groups.of);
 	return err ? CMD_REFUSED : CMD_DONE;
 }
