@@ -64,9 +64,13 @@ get()
 
 metrics()
 {
+	rdma-isolate path set dev rxe1 peer 10.9.9.9 dir rx rate 100mbit &&
 	get /metrics "Accept: application/openmetrics-text" &&
 	[[ $answer == "HTTP/1."?" 200 "* && $answer == *"# EOF" ]] && get /metrics &&
 	[[ $answer == *"text/plain; version=0.0.4"* && $answer != *"# EOF"* ]] &&
+	grep -q '^rdma_isolate_path_limit_bytes_per_second{dev="rxe1",.*="rx"} 12500000$' \
+		<<<"$answer" &&
+	rdma-isolate path set dev rxe1 peer 10.9.9.9 dir rx rate off &&
 	grep -q '^rdma_isolate_target99_seconds{dev="rxe1"} 4' <<<"$answer" &&
 	grep -q '^rdma_isolate_reference_messages_total{dev="rxe1".* [1-9]' \
 		<<<"$answer" &&

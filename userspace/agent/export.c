@@ -5,7 +5,8 @@
  * The loop also times reference messages, so nothing here takes long at once: one part
  * of an answer of the module, or one piece of text to one client. Clients that come
  * while the module is asked wait, and get the same. What is held is bounded: by
- * CONNECTIONS, METRICS_GROUPS and REQUEST; a client that does nothing is sent away.
+ * CONNECTIONS, METRICS_GROUPS, REQUEST, and the limits that the module has for peers of a
+ * device; a client that does nothing is sent away.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -220,6 +221,26 @@ static void on_group(const struct nlattr * const *attrs, const struct nlmsghdr *
 	g->wait_ns[3] = nl_number(attrs, RDMA_ISOLATE_A_GROUP_PATH_NS, set);
 }
 
+static void on_path(const struct nlattr * const *attrs, const struct nlmsghdr *nlh, void *data)
+{
+	const struct name_set *set = &name_set_path;
+	uint64_t dir = nl_number(attrs, RDMA_ISOLATE_A_PATH_DIR, set);
+	struct metrics_path *p;
+
+	(void)nlh;
+	if (dir > RISO_PATH_RX)
+		return;
+	p = metrics_add_path(data, text(attrs, RDMA_ISOLATE_A_PATH_DEV));
+	if (!p)
+		return;
+	snprintf(p->peer, sizeof(p->peer), "%s", text(attrs, RDMA_ISOLATE_A_PATH_PEER));
+	p->dir = dir;
+	p->limit = nl_number(attrs, RDMA_ISOLATE_A_PATH_RATE, set);
+	p->lease_ns = nl_number(attrs, RDMA_ISOLATE_A_PATH_LEASE_NS, set);
+	p->bytes = nl_number(attrs, RDMA_ISOLATE_A_PATH_BYTES, set);
+	p->waits = nl_number(attrs, RDMA_ISOLATE_A_PATH_WAITS, set);
+}
+
 /* What is asked for, one after the other; devices are first. */
 static const struct {
 	uint8_t cmd;
@@ -231,6 +252,7 @@ static const struct {
 	{ RDMA_ISOLATE_CMD_STAT_GET, &name_set_stat, on_stat },
 	{ RDMA_ISOLATE_CMD_FLOW_GET, &name_set_flow, on_flow },
 	{ RDMA_ISOLATE_CMD_GROUP_GET, &name_set_group, on_group },
+	{ RDMA_ISOLATE_CMD_PATH_GET, &name_set_path, on_path },
 };
 
 enum { STEPS = sizeof(steps) / sizeof(*steps) };

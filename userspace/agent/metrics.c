@@ -5,8 +5,8 @@
  * is an info or a state set is a gauge there, and a family has the name of its samples.
  *
  * A table has all families but those of the module's counters, whose names come from
- * the module. A piece is the head of a family, or its samples of one device, peer or
- * group, so whoever sends the text decides how much of it is made at once.
+ * the module. A piece is the head of a family, or its samples of one device, peer, path
+ * or group, so whoever sends the text decides how much of it is made at once.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,9 +20,9 @@
 #define SECOND UINT64_C(1000000000)
 
 enum type { GAUGE, COUNTER, INFO, STATESET, SUMMARY };
-enum whose { AGENT, DEV, PEER, GROUP };
-/* MAYBE_NS is none if it is 0. */
-enum kind { U32, U64, NS, MAYBE_NS, PER_10000, BOOL };
+enum whose { AGENT, DEV, PEER, PATH, GROUP };
+/* MAYBE_U64 and MAYBE_NS are none if they are 0. */
+enum kind { U32, U64, MAYBE_U64, NS, MAYBE_NS, PER_10000, BOOL };
 
 /* Samples of an array, which differ by a label; NULL ends the values */
 struct by {
@@ -66,6 +66,7 @@ static const struct by by_window = { "window", { "10s", "60s", "300s" } };
 
 #define D(field) DEV, .at = offsetof(struct metrics_dev, field)
 #define P(field) PEER, .at = offsetof(struct metrics_peer, field)
+#define L(field) PATH, .at = offsetof(struct metrics_path, field)
 #define G(field) GROUP, .at = offsetof(struct metrics_group, field)
 #define BYTES_PER_SECOND .unit = "bytes_per_second", .kind = U64
 
@@ -119,6 +120,18 @@ static const struct family families[] = {
 	{ "reference_latency_seconds", SUMMARY, "seconds", .kind = NS, .by = &by_quantile,
 	  .help = "Times of the last reference messages, a window of them.",
 	  .whose = P(times) },
+
+	{ "path_limit_bytes_per_second", GAUGE, "bytes_per_second", .kind = MAYBE_U64,
+	  .help = "What may be sent to the peer, or read from it, on the wire.",
+	  .whose = L(limit) },
+	{ "path_lease_seconds", GAUGE, "seconds", .kind = NS,
+	  .help = "How long the limit holds yet; 0 if it is an operator's.",
+	  .whose = L(lease_ns) },
+	{ "path_bytes", COUNTER, "bytes", .kind = U64,
+	  .help = "What was posted under the limit, on the wire.", .whose = L(bytes) },
+	{ "path_waits", COUNTER, .kind = U64,
+	  .help = "How often a flow, or a program, had to wait for the limit.",
+	  .whose = L(waits) },
 
 	{ "group", INFO, .help = "Whose flows the group is.", .whose = GROUP },
 	{ "group_weight", GAUGE, .kind = U32,
@@ -202,6 +215,7 @@ static void put_value(struct out *out, enum kind kind, const void *at, size_t n)
 		put(out, " %u\n", u32[n]);
 		break;
 	case U64:
+	case MAYBE_U64:
 		put(out, " %ju\n", (uintmax_t)u64[n]);
 		break;
 	case NS:
@@ -241,6 +255,8 @@ static const void *find_item(const struct metrics *m, enum whose of, size_t i)
 		return i < m->num_devs ? &m->dev[i] : NULL;
 	case PEER:
 		return i < m->num_peers ? &m->peer[i] : NULL;
+	case PATH:
+		return i < m->num_paths ? &m->path[i] : NULL;
 	case GROUP:
 		return i < m->num_groups ? &m->group[i] : NULL;
 	}
@@ -251,6 +267,7 @@ static const void *find_item(const struct metrics *m, enum whose of, size_t i)
 static void put_whose(struct out *out, enum whose whose, const void *item)
 {
 	const struct metrics_group *g = item;
+	const struct metrics_path *l = item;
 	const struct metrics_peer *p = item;
 	const struct metrics_dev *d = item;
 
@@ -264,6 +281,13 @@ static void put_whose(struct out *out, enum whose whose, const void *item)
 		put_label(out, "dev", p->dev);
 		put(out, ",");
 		put_label(out, "peer", p->name);
+		break;
+	case PATH:
+		put_label(out, "dev", l->dev);
+		put(out, ",");
+		put_label(out, "peer", l->peer);
+		put(out, ",");
+		put_label(out, by_direction.name, by_direction.val[l->dir]);
 		break;
 	case GROUP:
 		put_label(out, "dev", g->dev);
@@ -311,7 +335,7 @@ static void put_samples(struct out *out, const struct family *f, const void *ite
 	const void *at = item + f->at;
 	size_t n;
 
-	if (f->kind == MAYBE_NS && !*(const uint64_t *)at)
+	if ((f->kind == MAYBE_NS || f->kind == MAYBE_U64) && !*(const uint64_t *)at)
 		return;
 	if (f->type == SUMMARY) {
 		const struct metrics_times *times = at;
@@ -459,6 +483,15 @@ struct metrics_peer *metrics_add_peer(struct metrics *m, const char *dev)
 	return p;
 }
 
+struct metrics_path *metrics_add_path(struct metrics *m, const char *dev)
+{
+	struct metrics_path *p = add((void **)&m->path, &m->num_paths, sizeof(*p));
+
+	if (p)
+		snprintf(p->dev, sizeof(p->dev), "%s", dev);
+	return p;
+}
+
 struct metrics_group *metrics_add_group(struct metrics *m, const char *dev)
 {
 	struct metrics_group *g = NULL;
@@ -504,6 +537,7 @@ void metrics_free(struct metrics *m)
 {
 	free(m->dev);
 	free(m->peer);
+	free(m->path);
 	free(m->group);
 	*m = (struct metrics){ };
 }

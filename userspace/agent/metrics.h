@@ -19,7 +19,7 @@ enum {
 	METRICS_COUNTER_LEN = 32,
 	/* More are left out. */
 	METRICS_GROUPS = 1024,
-	/* Room for all lines of one family about one device, peer or group */
+	/* Room for all lines of one family about one device, peer, path or group */
 	METRICS_PIECE = 4096,
 };
 
@@ -60,6 +60,17 @@ struct metrics_peer {
 	struct metrics_times times;
 };
 
+/* A limit that the module has for a peer; @dir is 0 or 1, @limit 0 if messages are only cut. */
+struct metrics_path {
+	char dev[RDMA_ISOLATE_DEV_NAME_MAX + 1];
+	char peer[RDMA_ISOLATE_PEER_MAX + 1];
+	uint32_t dir;
+	uint64_t limit;
+	uint64_t lease_ns;
+	uint64_t bytes;
+	uint64_t waits;
+};
+
 /*
  * A group; a name that it does not have is empty, a pid 0. @avg is of 10, 60 and 300
  * seconds, @wait_ns for the clock, the window, what is its own, and paths.
@@ -89,6 +100,8 @@ struct metrics_group {
  * @num_devs: how many
  * @peer: whom the agent measures with
  * @num_peers: how many
+ * @path: limits of peers
+ * @num_paths: how many
  * @group: groups
  * @num_groups: how many
  * @left_out: groups that there was no room for
@@ -100,6 +113,8 @@ struct metrics {
 	size_t num_devs;
 	struct metrics_peer *peer;
 	size_t num_peers;
+	struct metrics_path *path;
+	size_t num_paths;
 	struct metrics_group *group;
 	size_t num_groups;
 	uint64_t left_out;
@@ -117,6 +132,7 @@ struct metrics_pos {
 /* A new one, all 0, at the end; NULL if there is no memory or room */
 struct metrics_dev *metrics_add_dev(struct metrics *m, const char *name);
 struct metrics_peer *metrics_add_peer(struct metrics *m, const char *dev);
+struct metrics_path *metrics_add_path(struct metrics *m, const char *dev);
 struct metrics_group *metrics_add_group(struct metrics *m, const char *dev);
 /* NULL if there is none */
 struct metrics_dev *metrics_find_dev(const struct metrics *m, const char *name);

@@ -148,6 +148,10 @@ int nl_part(struct nl *nl, const struct name_set *set, nl_reply_fn reply, void *
 			one(nl, reply, data, RDMA_ISOLATE_A_GROUP_DEV, RDMA_ISOLATE_A_GROUP_ID,
 			    nl->part * GROUPS_OF_PART + i);
 		return ++nl->part < GROUPS / GROUPS_OF_PART;
+	case RDMA_ISOLATE_CMD_PATH_GET:
+		for (i = 0; i < 3; i++)
+			one(nl, reply, data, RDMA_ISOLATE_A_PATH_DEV, RDMA_ISOLATE_A_PATH_DIR, i);
+		return 0;
 	default:
 		return 0;
 	}
@@ -319,6 +323,7 @@ static void metrics(void **state)
 	assert_non_null(strstr(answer, "_messages_total{dev=\"rxe0\",peer=\"\"} 99\n"));
 	assert_non_null(strstr(answer, "_groups_left_out 1976\n"));
 	assert_non_null(strstr(answer, "_group_flows{dev=\"rxe0\",group=\"1023\"} 0\n"));
+	assert_non_null(strstr(answer, "_path_waits_total{dev=\"rxe0\",peer=\"\",dir"));
 	assert_string_equal(answer + strlen(answer) - 6, "# EOF\n");
 	expect(GET, "HTTP/1.1 200 ");
 	assert_non_null(strstr(answer, "# EOF\n\r\n0\r\n"));
@@ -409,7 +414,7 @@ static void at_once(void **state)
 		assert_int_equal(strncmp(answer, "HTTP/1.1 200 ", 13), 0);
 		assert_non_null(strstr(answer, "# EOF\n"));
 	}
-	assert_in_range(shared->dumps, 5, 5 * MANY - 1);
+	assert_in_range(shared->dumps, 6, 6 * MANY - 1);
 	assert_int_equal(shared->open, 0);
 }
 

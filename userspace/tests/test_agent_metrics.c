@@ -218,6 +218,7 @@ static void fill(struct metrics *m)
 {
 	struct metrics_dev *d = metrics_add_dev(m, "mlx5_0");
 	struct metrics_peer *p = metrics_add_peer(m, "mlx5_0");
+	struct metrics_path *l = metrics_add_path(m, "mlx5_0");
 	struct metrics_group *g = metrics_add_group(m, "mlx5_0");
 
 	d->state = RISO_DEV_ENABLE;
@@ -244,6 +245,14 @@ static void fill(struct metrics *m)
 	p->sent = 11;
 	p->lost = 1;
 	p->times = (struct metrics_times){ true, { 10000, 20000, 1000000000 } };
+	SET(l->peer, "::ffff:192.0.2.3");
+	l->limit = 12500000;
+	l->lease_ns = 800000000;
+	l->bytes = 21;
+	l->waits = 22;
+	l = metrics_add_path(m, "mlx5_0");
+	SET(l->peer, "::ffff:192.0.2.3");
+	l->dir = RISO_PATH_RX;
 	g->id = 17;
 	SET(g->comm, "a\"b\\c\nd\xfc\x01");
 	g->pid = 4711;
@@ -329,6 +338,15 @@ static void values(void **state)
 #define LATENCY "reference_latency_seconds{dev=\"mlx5_0\",peer=\"2001:db8::1\",quantile="
 	has(LATENCY "\"0.5\"} 0.000010000");
 	has(LATENCY "\"0.999\"} 1.000000000");
+#define TX "{dev=\"mlx5_0\",peer=\"::ffff:192.0.2.3\",direction=\"tx\"}"
+#define RX "{dev=\"mlx5_0\",peer=\"::ffff:192.0.2.3\",direction=\"rx\"}"
+	has("path_limit_bytes_per_second" TX " 12500000");
+	has_not("path_limit_bytes_per_second" RX);
+	has("path_lease_seconds" TX " 0.800000000");
+	has("path_lease_seconds" RX " 0.000000000");
+	has("path_bytes_total" TX " 21");
+	has("path_waits_total" TX " 22");
+	has("path_waits_total" RX " 0");
 #define INFO(id) "group_info{dev=\"mlx5_0\",group=\"" #id "\",ulp="
 	has(INFO(17) "\"\",peer=\"\",comm=\"a\\\"b\\\\c\\nd??\",pid=\"4711\"} 1");
 	has(INFO(18) "\"nvme_rdma\",peer=\"::ffff:192.0.2.1\",comm=\"\",pid=\"\"} 1");
@@ -438,6 +456,7 @@ static void longest(void **state)
 {
 	struct metrics m = { 0 };
 	struct metrics_group *g;
+	struct metrics_path *l;
 	struct metrics_dev *d;
 	char name[RDMA_ISOLATE_DEV_NAME_MAX + 1];
 	(void)state;
@@ -453,6 +472,9 @@ static void longest(void **state)
 	memset(g->peer, '"', sizeof(g->peer) - 1);
 	memset(g->comm, '"', sizeof(g->comm) - 1);
 	memset(g->wait_ns, 0xff, sizeof(g->wait_ns));
+	l = metrics_add_path(&m, name);
+	memset(l->peer, '"', sizeof(l->peer) - 1);
+	l->bytes = UINT64_MAX;
 	check_rules(render(&m, METRICS_PIECE));
 	metrics_free(&m);
 }
