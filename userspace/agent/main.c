@@ -262,17 +262,45 @@ static int open_metrics(const struct conf *c)
 	return err;
 }
 
-/* What is allowed, and steers nothing */
+/* Does an address belong to this host? */
+static bool is_here(const union conf_addr *addr)
+{
+	union conf_addr any_port = *addr;
+	int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool here;
+
+	any_port.v4.sin_port = 0;
+	here = fd >= 0 && !bind(fd, &any_port.sa, sizeof(any_port));
+	if (fd >= 0)
+		close(fd);
+	return here;
+}
+
+static void warn_own_peers(const struct conf_dev *dev)
+{
+	char name[INET6_ADDRSTRLEN];
+	unsigned int i;
+
+	for (i = 0; i < dev->n_peers; i++)
+		if (is_here(&dev->peer[i]) ||
+		    !memcmp(&dev->peer[i], &conf.listen, sizeof(conf.listen)))
+			log_line("%s: peer %s is an address of this host: no message leaves it",
+				 dev->name, conf_addr_name(&dev->peer[i], name));
+}
+
+/* What is allowed, and steers nothing, or not as meant */
 static void warn_useless(void)
 {
 	unsigned int i;
 
 	if (!conf.n_devs)
 		log_line("no device is in the settings, so none is steered");
-	for (i = 0; i < conf.n_devs; i++)
+	for (i = 0; i < conf.n_devs; i++) {
 		if (!conf.dev[i].n_peers)
 			log_line("%s: no peer is in the settings, so nothing is measured",
 				 conf.dev[i].name);
+		warn_own_peers(&conf.dev[i]);
+	}
 }
 
 /* All of it, or nothing */
@@ -342,20 +370,6 @@ static int find_module(void)
 	requests = nl_open();
 	events = requests ? nl_open() : NULL;
 	return events ? nl_subscribe(events) : -errno;
-}
-
-/* Does an address belong to this host? */
-static bool is_here(const union conf_addr *addr)
-{
-	union conf_addr any_port = *addr;
-	int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool here;
-
-	any_port.v4.sin_port = 0;
-	here = fd >= 0 && !bind(fd, &any_port.sa, sizeof(any_port));
-	if (fd >= 0)
-		close(fd);
-	return here;
 }
 
 /* The connection manager has one error for a port that is taken and another's address. */
