@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What is easily done wrong with the agent is told in plain words: no peer, one that is
-# not there, a device that is not, a second agent, an address of another host.
+# not there, or is this host, a device that is not there, a second agent, an address of another
+# host, a secret that everybody may read.
 #
 # One kernel is enough: it tests the agent.
 
@@ -29,7 +30,7 @@ checked()
 	local out
 
 	out=$(rdma-isolated --config "$dir/$1.conf" --check 2>"$dir/said") &&
-	[ "$out" = OK ] && grep -q "$2" "$dir/said" && return
+	[ "$(tail -n 1 <<<"$out")" = OK ] && grep -q "$2" "$dir/said" && return
 	ktap_print_msg "$out $(cat "$dir/said")"
 	return 1
 }
@@ -76,6 +77,21 @@ missing_device()
 	logs missing "there is no such RDMA device now: rxe9"
 }
 
+own_peer()
+{
+	conf own "listen = 10.0.0.1" "port = $PORT" "[device rxe0]" "peer = 10.0.0.2"
+	checked own "rxe0: peer 10.0.0.2 is an address of this host"
+}
+
+bad_secret()
+{
+	conf secret "secret = $dir/secret" "[device rxe0]" "peer = 10.0.0.2"
+	fails secret "secret = $dir/secret: No such file" && head -c 32 /dev/zero >"$dir/secret" &&
+	chmod 644 "$dir/secret" && fails secret "its group or others have rights to it" &&
+	chmod 600 "$dir/secret" && checked secret "rxe0: peer" &&
+	rdma-isolated --config "$dir/secret.conf" --check 2>/dev/null | grep -q "^secret: agents"
+}
+
 unreachable_peer()
 {
 	conf far "listen = 10.0.0.1" "port = $PORT" "[device rxe0]" "peer = 10.0.0.77"
@@ -109,10 +125,12 @@ foreign_address()
 
 agent_setup
 ktap_print_header
-ktap_set_plan 7
+ktap_set_plan 9
 check "no peer" no_peer
 check "no device" no_device
 check "a device that is not there" missing_device
+check "a peer that is this host" own_peer
+check "a secret that is none" bad_secret
 check "a peer that is not there" unreachable_peer
 check "a peer without an agent" nobody_listens
 check "a second agent" second_agent

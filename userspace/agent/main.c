@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "cm.h"
 #include "conf.h"
 #include "export.h"
@@ -440,6 +441,7 @@ int main(int argc, char **argv)
 	}
 	warn_useless();
 	if (args.check) {
+		check_explain(stdout, &conf);
 		puts("OK");
 		return CONF_DONE;
 	}
