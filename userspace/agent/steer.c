@@ -241,8 +241,11 @@ static bool is_worse(const struct aimd_params *aimd, const struct aimd_input *a,
 	return a->current99_ns > b->current99_ns;
 }
 
-/* All by the worst peer: what two have measured would make a miss that neither has. */
-static bool measured(const struct steer *st, uint64_t now, struct aimd_input *in)
+/*
+ * All by the worst peer: what two have measured would make a miss that neither has. @seen99 is what
+ * was measured, whoever is to blame for it.
+ */
+static bool measured(const struct steer *st, uint64_t now, struct aimd_input *in, uint64_t *seen99)
 {
 	bool has, any = false;
 	unsigned int i;
@@ -255,6 +258,7 @@ static bool measured(const struct steer *st, uint64_t now, struct aimd_input *in
 			      st->aimd.target99_ns, st->state.mode == AIMD_NOT_LOCAL);
 		if (!has)
 			continue;
+		*seen99 = max_u64(*seen99, of.current99_ns);
 		if (st->aimd.target99_ns && exchange_is_elsewhere(st->exchange, i, now))
 			aimd_forgive(&of, st->aimd.target99_ns);
 		if (!any || is_worse(&st->aimd, &of, in))
@@ -359,6 +363,14 @@ static void find_target(struct steer *st, const struct aimd_input *in)
 			       percentile_get(&st->alone, PERCENTILE_P50);
 }
 
+/* What is told: the worst that was measured, here or by who complains; else what was told last */
+static uint64_t found99(const struct steer *st, const struct aimd_input *in, uint64_t seen99)
+{
+	if (in->current99_ns > st->aimd.target99_ns || seen99)
+		return max_u64(in->current99_ns, seen99);
+	return in->l && !in->have_samples ? st->lent.current99 : 0;
+}
+
 static void step(struct steer *st, uint64_t now)
 {
 	static const uint32_t states[] = {
@@ -376,8 +388,9 @@ static void step(struct steer *st, uint64_t now)
 		.chunk = st->chunk,
 	};
 	struct aimd_output out;
+	uint64_t seen99 = 0;
 
-	in.have_samples = measured(st, now, &in);
+	in.have_samples = measured(st, now, &in, &seen99);
 	find_target(st, &in);
 	if (!st->aimd.target99_ns)
 		st->aimd.target99_ns = exchange_target(st->exchange);
@@ -388,7 +401,7 @@ static void step(struct steer *st, uint64_t now)
 		return;
 	}
 	if (!st->aimd.target99_ns) {
-		lend(st, own_loan(st, RISO_CTRL_STATE_NONE, in.current99_ns), now);
+		lend(st, own_loan(st, RISO_CTRL_STATE_NONE, seen99), now);
 		return;
 	}
 	out = aimd_step(&st->state, &st->aimd, &in);
@@ -404,7 +417,7 @@ static void step(struct steer *st, uint64_t now)
 		.util = out.safe_util,
 		.chunk = out.chunk ? out.chunk : st->own_chunk,
 		.state = states[out.mode],
-		.current99 = in.have_samples ? in.current99_ns : in.l ? st->lent.current99 : 0,
+		.current99 = found99(st, &in, seen99),
 	}, now);
 }
 

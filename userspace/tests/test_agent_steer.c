@@ -136,6 +136,8 @@ static void elsewhere(void **state)
 	assert_int_equal(fake.lent.safe_util, FAKE_MAX_RATE);
 	assert_true(fake.noted[0].current99_ns > fake.noted[0].target99_ns);
 	assert_int_equal(fake.noted[0].target99_ns, FAKE_TARGET);
+	/* Whoever is to blame, that is what messages take. */
+	assert_true(fake.lent.current99_ns > FAKE_TARGET);
 }
 
 /* A host without latency flows keeps those of others short, and what they miss steers it. */
