@@ -164,27 +164,32 @@ const char *conf_addr_name(const union conf_addr *addr, char *name)
 			 name, INET6_ADDRSTRLEN);
 }
 
-static bool peer_add(struct conf_dev *dev, const char *text)
+/* NULL, or what is wrong with an address */
+static const char *peer_add(struct conf_dev *dev, const char *text)
 {
 	union conf_addr *new = &dev->peer[dev->n_peers], *peer;
 
-	if (dev->n_peers == CONF_PEERS_MAX || !addr_parse(text, new))
-		return false;
-	if (new->sa.sa_family == AF_INET ? !new->v4.sin_addr.s_addr :
-	    IN6_IS_ADDR_UNSPECIFIED(&new->v6.sin6_addr))
-		return false;
+	if (dev->n_peers == CONF_PEERS_MAX)
+		return "there are 16 already";
+	if (!addr_parse(text, new) ||
+	    (new->sa.sa_family == AF_INET ? !new->v4.sin_addr.s_addr :
+	     IN6_IS_ADDR_UNSPECIFIED(&new->v6.sin6_addr)))
+		return "it is no such address";
 	for (peer = dev->peer; peer < new; peer++)
 		if (!memcmp(peer, new, sizeof(*new)))
-			return false;
+			return "it is there already";
 	dev->n_peers++;
-	return true;
+	return NULL;
 }
 
 /* NULL, or what is wrong with a file */
 static const char *secret_set(struct conf *conf, const char *text)
 {
 	conf->has_secret = strcmp(text, "off");
-	return conf->has_secret ? secret_read(text, conf->secret) : NULL;
+	if (!conf->has_secret)
+		return NULL;
+	/* The unit does not run where --check does. */
+	return *text == '/' ? secret_read(text, conf->secret) : "it does not begin with /";
 }
 
 /* False when the value is not allowed; @why has more of that, or is as it was. */
@@ -193,10 +198,8 @@ static bool key_set(const struct key *key, const char *text, void *section, cons
 	parse_fn parse = key->kind == TIME ? time_parse : count_parse;
 	uint64_t val;
 
-	if (key->kind == PEER)
-		return peer_add(section, text);
-	if (key->kind == SECRET) {
-		*why = secret_set(section, text);
+	if (key->kind == PEER || key->kind == SECRET) {
+		*why = key->kind == PEER ? peer_add(section, text) : secret_set(section, text);
 		return !*why;
 	}
 	if (key->kind == LISTEN)
@@ -497,7 +500,7 @@ int conf_args(int argc, char **argv, struct conf_args *args)
 		case 'p':
 			len = strcspn(optarg, "=");
 			dev = optarg[len] ? dev_arg(args, optarg, len) : NULL;
-			if (!dev || !peer_add(dev, optarg + len + 1))
+			if (!dev || peer_add(dev, optarg + len + 1))
 				return usage("peer", optarg,
 					     "DEV=ADDRESS, " PEER_ALLOWED);
 			break;

@@ -182,22 +182,27 @@ static const struct bad bads[] = {
 	{ "[agent]\nmetrics = on\n", 2, "metrics = on: allowed is off or 1 to 65535" },
 	{ "[agent]\nmetrics-listen = here\n", 2,
 	  "metrics-listen = here: allowed is " CONFFILE_ADDRESS },
+	{ "[agent]\nsecret = nowhere\n", 2,
+	  "secret = nowhere: it does not begin with /; allowed is " SECRET_ALLOWED },
 	{ "[agent]\nsecret = /nowhere\n", 2,
 	  "secret = /nowhere: No such file or directory; allowed is " SECRET_ALLOWED },
 	{ "[agent]\nmetrics = 0\n", 2, "metrics = 0: allowed is off or 1 to 65535" },
 	{ "[agent]\nmetrics = 65536\n", 2,
 	  "metrics = 65536: allowed is off or 1 to 65535" },
-	{ "[device a]\npeer = b\n", 2, "peer = b: allowed is " CONFFILE_PEERS },
-	{ "[device a]\npeer = ::\n", 2, "peer = ::: allowed is " CONFFILE_PEERS },
-	{ "[device a]\npeer = 0.0.0.0\n", 2, "peer = 0.0.0.0: allowed is " CONFFILE_PEERS },
+	{ "[device a]\npeer = b\n", 2,
+	  "peer = b: it is no such address; allowed is " CONFFILE_PEERS },
+	{ "[device a]\npeer = ::\n", 2,
+	  "peer = ::: it is no such address; allowed is " CONFFILE_PEERS },
+	{ "[device a]\npeer = 0.0.0.0\n", 2,
+	  "peer = 0.0.0.0: it is no such address; allowed is " CONFFILE_PEERS },
 	{ "[device a]\npeer = ::ffff:192.0.2\n", 2,
-	  "peer = ::ffff:192.0.2: allowed is " CONFFILE_PEERS },
+	  "peer = ::ffff:192.0.2: it is no such address; allowed is " CONFFILE_PEERS },
 	{ "[device a]\npeer = 192.0.2.1\npeer = ::FFFF:192.0.2.1\n", 3,
-	  "peer = ::FFFF:192.0.2.1: allowed is " CONFFILE_PEERS },
+	  "peer = ::FFFF:192.0.2.1: it is there already; allowed is " CONFFILE_PEERS },
 	{ "[device a]\npeer = 1.1.1.1\npeer = 1.1.1.2\npeer = 1.1.1.1\n", 4,
-	  "peer = 1.1.1.1: allowed is " CONFFILE_PEERS },
+	  "peer = 1.1.1.1: it is there already; allowed is " CONFFILE_PEERS },
 	{ "[device a]\npeer = 2001:db8::1\npeer = 2001:0db8::01\n", 3,
-	  "peer = 2001:0db8::01: allowed is " CONFFILE_PEERS },
+	  "peer = 2001:0db8::01: it is there already; allowed is " CONFFILE_PEERS },
 	{ "[device a]\nunattainable = give\n", 2,
 	  "unattainable = give: allowed is keep or give-up" },
 	{ "[device a]\ndelta = 99ms\n", 2, "delta = 99ms: allowed is 100ms to 60min" },
@@ -247,7 +252,8 @@ static void many_peers(void **state)
 	conffile_check_addr(&conf.dev->peer[CONF_PEERS_MAX - 1], "192.0.2.15");
 	strcat(text, "peer = 192.0.2.99\n");
 	assert_false(conffile_load(&conf, text));
-	check_error(CONF_PEERS_MAX + 2, "peer = 192.0.2.99: allowed is " CONFFILE_PEERS);
+	check_error(CONF_PEERS_MAX + 2,
+		    "peer = 192.0.2.99: there are 16 already; allowed is " CONFFILE_PEERS);
 	conf_free(&conf);
 }
 
