@@ -46,39 +46,38 @@ static uint32_t claim(uint32_t groups)
 	return min_u64(groups, CLAIM_MAX);
 }
 
-static bool has_called(const struct hear *h, const uint8_t *addr)
+static bool has_called(const struct hear *h, const struct caller *c)
 {
 	unsigned int i;
 
 	for (i = 0; i < h->num; i++)
-		if (!memcmp(h->caller[i].addr, addr, SURVEY_ADDR))
+		if (!memcmp(h->caller[i].addr, c->addr, sizeof(c->addr)))
 			return true;
 	return false;
 }
 
-/* The last connection of a host comes first, and no other of it counts. */
+/* The last connection of a host to an address comes first, and no other counts. */
 static void hear_caller(void *arg, struct rdma_cm_id *id, struct talk *talk)
 {
 	struct hear *h = arg;
-	struct caller *c = &h->caller[h->num];
-	uint8_t addr[SURVEY_ADDR];
+	struct caller c = { .talk = talk, .id = id };
 	uint64_t now = now_ns();
 
 	if (id->verbs != h->device)
 		return;
 	hear_record(h, id, talk, now);
-	survey_address(rdma_get_peer_addr(id), addr);
-	if (!talk_holds(talk, now) || h->num == CALLERS || has_called(h, addr))
+	survey_address(rdma_get_peer_addr(id), c.addr[0]);
+	survey_address(rdma_get_local_addr(id), c.addr[1]);
+	if (!talk_holds(talk, now) || h->num == CALLERS || has_called(h, &c))
 		return;
-	*c = (struct caller) { .talk = talk, .id = id, .record = talk->last };
-	memcpy(c->addr, addr, sizeof(c->addr));
-	c->record.latency_to = claim(c->record.latency_to);
-	c->record.bulk_to = claim(c->record.bulk_to);
-	c->record.bulk_from = claim(c->record.bulk_from);
-	c->record.used_to = min_u64(c->record.used_to, RDMA_ISOLATE_RATE_MAX);
-	c->record.used_from = min_u64(c->record.used_from, RDMA_ISOLATE_RATE_MAX);
-	h->latency += c->record.latency_to;
-	h->num++;
+	c.record = talk->last;
+	c.record.latency_to = claim(c.record.latency_to);
+	c.record.bulk_to = claim(c.record.bulk_to);
+	c.record.bulk_from = claim(c.record.bulk_from);
+	c.record.used_to = min_u64(c.record.used_to, RDMA_ISOLATE_RATE_MAX);
+	c.record.used_from = min_u64(c.record.used_from, RDMA_ISOLATE_RATE_MAX);
+	h->latency += c.record.latency_to;
+	h->caller[h->num++] = c;
 }
 
 void hear_callers(struct hear *h, uint64_t now)

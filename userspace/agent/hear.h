@@ -24,13 +24,13 @@ enum {
  * struct caller - an agent that has connected to this one
  * @talk: the connection's; like @id it is there until the step ends
  * @id: the connection
- * @addr: its address
+ * @addr: its address, and which of this host it has connected to
  * @record: what it has told, as far as it is believed
  */
 struct caller {
 	struct talk *talk;
 	struct rdma_cm_id *id;
-	uint8_t addr[SURVEY_ADDR];
+	uint8_t addr[2][SURVEY_ADDR];
 	struct peer_record record;
 };
 

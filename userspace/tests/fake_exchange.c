@@ -289,6 +289,11 @@ void fake_guest_comes_from(unsigned int i, const char *name)
 	set_address(&fake.guest_id[i].route.addr.dst_storage, name);
 }
 
+void fake_guest_goes_to(unsigned int i, const char *name)
+{
+	set_address(&fake.guest_id[i].route.addr.src_storage, name);
+}
+
 /* --- a case --- */
 
 static void add_peer(unsigned int i)

@@ -86,6 +86,8 @@ void fake_tells(unsigned int i, struct peer_record r);
 uint64_t fake_may_send(unsigned int i);
 /* The address that a guest comes from */
 void fake_guest_comes_from(unsigned int i, const char *name);
+/* The address of this host that it has connected to: it ends in 1 */
+void fake_guest_goes_to(unsigned int i, const char *name);
 
 /* Before and after each case */
 int fake_set_up(void **state);

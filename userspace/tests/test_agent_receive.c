@@ -255,6 +255,10 @@ static void counts_a_host_once(void **state)
 	fake.guest[0].last_ns = 0;
 	fake_step();
 	assert_int_equal(exchange_latency(fake_ex), 16);
+	/* What goes to another address of this host is told over a connection of its own. */
+	fake_guest_goes_to(2, "10.1.0.1");
+	fake_step();
+	assert_int_equal(exchange_latency(fake_ex), 32);
 }
 
 /* --- who can be helped --- */
