@@ -23,8 +23,9 @@ cleanup()
 	# shellcheck disable=SC2046 # numbers
 	kill -9 $(jobs -p) 2>/dev/null
 	wait
-	unload_module
 	teardown_hosts
+	# The other end of a program that was killed has the module until it finds that out.
+	busywait 30 unload_module 2>/dev/null
 	rm -rf "$dir"
 }
 
