@@ -527,7 +527,7 @@ static void tell_caller(struct exchange *ex, struct caller *c, const struct exch
 	struct peer_record r = {
 		.may_send = may_send,
 		.may_read = may_read,
-		.cut = (v->latency || ex->hear.latency) && has_senders(ex),
+		.cut = (v->latency || ex->hear.latency) && ex->receives,
 		.misses = ex->is_full,
 		.lease_ns = lease(ex),
 	};
@@ -617,6 +617,7 @@ static void decide(struct exchange *ex, const struct exchange_view *v)
 	ex->worst = find_worst(ex, NULL, v->now_ns);
 	ex->out = find_out(ex, v);
 	ex->fills = pool_is_filled(ex->out, min_u64(v->safe_util, v->max_rate));
+	ex->receives = has_senders(ex);
 	grant_incoming(ex, v, may_send);
 	grant_outgoing(ex, v, may_read);
 	for (i = 0; i < ex->num; i++) {
