@@ -17,6 +17,7 @@
 
 #include "batch.h"
 #include "cmd.h"
+#include "fake_nl.h"
 #include "printed.h"
 
 #define MS UINT64_C(1000000)
@@ -44,40 +45,10 @@ static struct {
 	bool refuses;
 } kernel;
 
-static char request[1024];
-
-struct nl *__wrap_nl_open(void)
-{
-	return (struct nl *)request;
-}
-
-void __wrap_nl_close(struct nl *nl)
-{
-	(void)nl;
-}
-
-static struct nlmsghdr *begin_message(char *buf, uint8_t cmd)
-{
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
-
-	genl->cmd = cmd;
-	return nlh;
-}
-
-struct nlmsghdr *__wrap_nl_request(struct nl *nl, uint8_t cmd, bool dump)
-{
-	struct nlmsghdr *nlh = begin_message(request, cmd);
-
-	(void)nl;
-	nlh->nlmsg_flags = dump ? NLM_F_DUMP : 0;
-	return nlh;
-}
-
 static void reply_group(nl_reply_fn reply, void *data)
 {
 	char buf[1024];
-	struct nlmsghdr *nlh = begin_message(buf, RDMA_ISOLATE_CMD_GROUP_GET);
+	struct nlmsghdr *nlh = fake_nl_message(buf, RDMA_ISOLATE_CMD_GROUP_GET);
 
 	mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_GROUP_ID, 3);
 	mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_GROUP_PID, 77);
@@ -91,7 +62,7 @@ static void reply_group(nl_reply_fn reply, void *data)
 static void reply_flow(const struct flow *f, uint32_t group, nl_reply_fn reply, void *data)
 {
 	char buf[1024];
-	struct nlmsghdr *nlh = begin_message(buf, RDMA_ISOLATE_CMD_FLOW_GET);
+	struct nlmsghdr *nlh = fake_nl_message(buf, RDMA_ISOLATE_CMD_FLOW_GET);
 
 	mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_FLOW_QPN, f->qpn);
 	mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_FLOW_GROUP, group);
@@ -102,7 +73,7 @@ static void reply_flow(const struct flow *f, uint32_t group, nl_reply_fn reply, 
 static void reply_path(const struct path *p, nl_reply_fn reply, void *data)
 {
 	char buf[1024];
-	struct nlmsghdr *nlh = begin_message(buf, RDMA_ISOLATE_CMD_PATH_GET);
+	struct nlmsghdr *nlh = fake_nl_message(buf, RDMA_ISOLATE_CMD_PATH_GET);
 
 	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_PATH_PEER, p->peer);
 	mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_PATH_DIR, p->dir);
@@ -128,7 +99,7 @@ static void reply_flows(const struct nlmsghdr *nlh, nl_reply_fn reply, void *dat
 
 int __wrap_nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply, void *data)
 {
-	const struct nlmsghdr *nlh = (const struct nlmsghdr *)request;
+	const struct nlmsghdr *nlh = fake_nl_request();
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
 
 	(void)nl;

@@ -18,6 +18,7 @@
 #include "config_file.h"
 #include "config_item.h"
 #include "config_read.h"
+#include "fake_nl.h"
 #include "printed.h"
 
 #define PORT UINT64_C(1250000000)
@@ -35,39 +36,12 @@ static const struct device number = { true, RISO_BELIEVED_FROM_SET, 50000000, 48
 
 /* What the device has, and what was set last: NULL if nothing was */
 static struct device device;
-static char request[1024];
 static const struct nlattr *set_rate, *set_util;
-
-struct nl *__wrap_nl_open(void)
-{
-	return (struct nl *)request;
-}
-
-void __wrap_nl_close(struct nl *nl)
-{
-	(void)nl;
-}
-
-static struct nlmsghdr *begin_message(char *buf, uint8_t cmd)
-{
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
-
-	genl->cmd = cmd;
-	return nlh;
-}
-
-struct nlmsghdr *__wrap_nl_request(struct nl *nl, uint8_t cmd, bool dump)
-{
-	(void)nl;
-	(void)dump;
-	return begin_message(request, cmd);
-}
 
 static void reply_device(const struct name_set *set, nl_reply_fn reply, void *data)
 {
 	char buf[1024];
-	struct nlmsghdr *nlh = begin_message(buf, RDMA_ISOLATE_CMD_DEV_GET);
+	struct nlmsghdr *nlh = fake_nl_message(buf, RDMA_ISOLATE_CMD_DEV_GET);
 
 	mnl_attr_put_strz(nlh, RDMA_ISOLATE_A_DEV_DEV, "d");
 	mnl_attr_put_u32(nlh, RDMA_ISOLATE_A_DEV_STATE, RISO_DEV_IDLE);
@@ -80,7 +54,7 @@ static void reply_device(const struct name_set *set, nl_reply_fn reply, void *da
 
 int __wrap_nl_send(struct nl *nl, const struct name_set *set, nl_reply_fn reply, void *data)
 {
-	const struct nlmsghdr *nlh = (const struct nlmsghdr *)request;
+	const struct nlmsghdr *nlh = fake_nl_request();
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *attr;
 
